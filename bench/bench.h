@@ -121,13 +121,14 @@ struct bench_side {
 	const struct bench_ops *ops;
 	unsigned int flags;		/* WQ_* or FAIRWQ_* */
 	unsigned int active;		/* runners, unless the row sets it; 0: default */
+	unsigned int in_flight;		/* max_in_flight of a pool; 0: no more than active */
 	enum fairwq_policy policy;
 };
 
 extern const struct bench_side bench_wq_unbound, bench_wq_percpu, bench_wq_each,
 	bench_wq_ordered, bench_list, bench_serial, bench_serial_inline, bench_mutex,
 	bench_kthread, bench_fairwq, bench_fairwq_each, bench_fairwq_one,
-	bench_fairwq_time;
+	bench_fairwq_time, bench_fairwq_sleep;
 
 int bench_open(struct bench_setup *setup, const struct bench_side *side,
 	       unsigned int nr_channels, unsigned int active);
@@ -222,6 +223,7 @@ int bench_floor(const struct bench_row *row, const struct bench_side *side);
 int bench_push(const struct bench_row *row, const struct bench_side *side);
 int bench_empty(const struct bench_row *row, const struct bench_side *side);
 int bench_round_trip(const struct bench_row *row, const struct bench_side *side);
+int bench_sleep(const struct bench_row *row, const struct bench_side *side);
 int bench_one_each(const struct bench_row *row, const struct bench_side *side);
 
 extern const struct bench_side bench_ideal;

@@ -66,6 +66,10 @@ static const struct bench_side * const own_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, NULL,
 };
 
+static const struct bench_side * const sleep_sides[] = {
+	&bench_wq_unbound, &bench_wq_percpu, &bench_fairwq_sleep, NULL,
+};
+
 /* One client is one device. It has a queue of its own, or all devices share one. */
 static const struct bench_side * const device_sides[] = {
 	&bench_wq_unbound, &bench_wq_each, &bench_fairwq, &bench_fairwq_each, NULL,
@@ -122,6 +126,8 @@ static const struct bench_row all_rows[] = {
 	{ "runners_8", bench_empty, runner_sides, 16, 1, 8 },
 	{ "trip", bench_round_trip, call_sides, 1, 1 },
 	{ "trip_rested", bench_round_trip, call_sides, 1, 0 },
+	{ "sleep_16", bench_sleep, sleep_sides, 16 },
+	{ "sleep_256", bench_sleep, sleep_sides, 256 },
 	{ "behind", bench_behind, behind_sides },
 	{ "quiet_1", bench_quiet, quiet_sides, 1 },
 	{ "quiet_8", bench_quiet, quiet_sides, 8 },

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Rows: the cost of an item. They measure the queue call, the whole way of an
- * item, its round trip, and the queue call where many threads make it.
+ * item, also of one that sleeps, its round trip, and the queue call where many
+ * threads make it.
  */
 #include <linux/delay.h>
 #include <linux/math64.h>
@@ -149,6 +150,43 @@ int bench_empty(const struct bench_row *row, const struct bench_side *side)
 	if (!err)
 		bench_say_ns(row, side->name, ns, nr);
 	return err;
+}
+
+/* ---- sleep: items that sleep, queued at once ---------------------------- */
+
+#define SLEEP_ITEMS	2048U
+#define SLEEP_RUN_NS	2000U
+#define SLEEP_US	100U
+
+static void sleep_fn(struct bench_item *item)
+{
+	bench_spin(SLEEP_RUN_NS);
+	usleep_range(SLEEP_US, SLEEP_US);
+	bench_finish_reach(item);
+}
+
+/* Queue as many items at once as the row has channels, over and over. */
+int bench_sleep(const struct bench_row *row, const struct bench_side *side)
+{
+	unsigned int nr = row->channels, done;
+	struct bench_setup setup;
+	int err = bench_open(&setup, side, 1, 0);
+	u64 begin, ns = 0;
+
+	if (err)
+		return err;
+	for (done = 0; done < SLEEP_ITEMS; done += nr) {
+		bench_init(&setup, bench_items, nr);
+		bench_items_set_fn(bench_items, nr, sleep_fn);
+		bench_finish_expect(nr);
+		begin = ktime_get_ns();
+		bench_queue(&setup, 0, 1, bench_items, nr);
+		ns += bench_finish_wait() - begin;
+		setup.side->ops->settle(&setup);
+	}
+	bench_close(&setup);
+	bench_say_ns(row, side->name, ns, done);
+	return 0;
 }
 
 /* ---- round trips ------------------------------------------------------ */

@@ -296,7 +296,8 @@ static int fairwq_open(struct bench_setup *setup, unsigned int active)
 	const struct fairwq_pool_attrs attrs = {
 		.flags = setup->side->flags,
 		.max_active = active,
-		.max_in_flight = 1,	/* no more: the gate holds its runner */
+		/* Without more than @active, the gate holds its runner. */
+		.max_in_flight = setup->side->in_flight ?: 1,
 		.policy = setup->side->policy,
 	};
 	struct fairwq_pool *pool = fairwq_pool_create(&attrs, "bench");
@@ -418,6 +419,10 @@ const struct bench_side bench_fairwq_one = {
 
 const struct bench_side bench_fairwq_time = {
 	.name = "fairwq_time", .ops = &fairwq_ops, .policy = FAIRWQ_FAIR_TIME,
+};
+
+const struct bench_side bench_fairwq_sleep = {
+	.name = "fairwq_sleep", .ops = &fairwq_ops, .in_flight = FAIRWQ_MAX_ACTIVE,
 };
 
 /*
