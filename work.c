@@ -15,8 +15,9 @@
  * Locking: that of the state of the work, see core/state.h; fairwq_disable_lock
  * for fairwq_work.disabled.
  * Invariant: a runner takes a work out and starts it in one lock section.
- * Limits: a queue call looks at work->disabled, and a turn at pool->waits.works.
- * While nobody waits or cancels, that costs the load of one field.
+ * Limits: a queue call looks at work->disabled, and a turn at
+ * pool->waits.works. While nobody waits or cancels, that costs the load of one
+ * field.
  * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

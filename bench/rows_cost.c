@@ -161,7 +161,7 @@ int bench_empty(const struct bench_row *row, const struct bench_side *side)
 static void sleep_fn(struct bench_item *item)
 {
 	bench_spin(SLEEP_RUN_NS);
-	usleep_range(SLEEP_US, SLEEP_US);
+	usleep_range(SLEEP_US, SLEEP_US + 1);
 	bench_finish_reach(item);
 }
 

@@ -84,7 +84,8 @@ static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 
 /*
  * Take all that is in the inbox over to the end of the FIFO. If that is empty
- * then, no runner will look there again, so the next queue call must activate the batch.
+ * then, no runner will look there again, so the next queue call must activate
+ * the batch.
  * Model: tests/models/queue.pml.
  *
  * Return: the word of @work, which is not in there, unless it is NULL.

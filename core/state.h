@@ -27,9 +27,9 @@
  * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
  *          the word is 0
  *
- * A work that is not in GRACE or TAKEN enters its state, and leaves it, under the
- * lock in the third column, or under the inbox->lock of its batch. A cancel has
- * that lock. So it finds the work, or the work is in another state.
+ * A work that is not in GRACE or TAKEN enters its state, and leaves it, under
+ * the lock in the third column, or under the inbox->lock of its batch. A cancel
+ * has that lock. So it finds the work, or the work is in another state.
  *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the other CPU has interrupts off.
