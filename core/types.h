@@ -208,8 +208,8 @@ struct fairwq_inbox {
  * A batch: one client's queue.
  *
  * Invariant: the node is in the tree iff @fifo is not empty, and its head is a
- * part of an item that has begun; or @paused is not set, @nr_canceling is 0, and
- * fewer than @max_active are in flight, or the head was put back.
+ * part of an item that has begun; or @paused is not set, @nr_canceling is 0,
+ * and fewer than @max_active are in flight, or the head was put back.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than what is in the inbox.
  */
