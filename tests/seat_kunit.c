@@ -7,7 +7,7 @@
 #include <linux/atomic.h>
 #include <linux/sched.h>
 
-#include "lib/fixture.h"
+#include "lib/client.h"
 #include "lib/look.h"
 
 /* What the items of a case share. */
@@ -25,18 +25,6 @@ struct sleeper {
 	u64 burn;			/* ns of a CPU to use after the sleep */
 };
 
-/* Use so many ns of a CPU, by the scheduler's account of this task. */
-static u64 burn(u64 ns)
-{
-	u64 from = READ_ONCE(current->se.sum_exec_runtime), used;
-
-	do {
-		cond_resched();
-		used = READ_ONCE(current->se.sum_exec_runtime) - from;
-	} while (used < ns);
-	return used;
-}
-
 static void sleeper_fn(struct fairwq_work *work)
 {
 	struct sleeper *sleeper = container_of(work, struct sleeper, work);
@@ -47,7 +35,7 @@ static void sleeper_fn(struct fairwq_work *work)
 	atomic_dec(&hall.asleep);
 	sleeper->slept = ktime_get_ns() - from;
 	if (sleeper->burn)
-		sleeper->ran = burn(sleeper->burn);
+		sleeper->ran = mock_burn(sleeper->burn);
 	if (sleeper->spins) {
 		atomic_inc(&hall.spinning);
 		while (atomic_dec_if_positive(&hall.stop) < 0)

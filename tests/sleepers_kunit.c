@@ -36,15 +36,6 @@ static u64 cpu_used(void)
 	return READ_ONCE(current->se.sum_exec_runtime);
 }
 
-/* Use so many ns of a CPU. */
-static void burn(u64 ns)
-{
-	u64 end = cpu_used() + ns;
-
-	while (cpu_used() < end)
-		cond_resched();
-}
-
 static void sleeper_run(struct sleeper *client, struct fairwq_work *work)
 {
 	u64 begin = cpu_used();
@@ -54,7 +45,8 @@ static void sleeper_run(struct sleeper *client, struct fairwq_work *work)
 		usleep_range(10, 20);
 	if (client->ticks)
 		schedule_timeout_uninterruptible(client->ticks);
-	burn(client->burn);
+	if (client->burn)
+		mock_burn(client->burn);
 	atomic64_add(cpu_used() - begin, &client->used);
 	if (!READ_ONCE(client->stop))
 		mock_may_refuse(fairwq_queue(client->batch, work));
@@ -223,7 +215,7 @@ static void note_running(void)
 static void computing_fn(struct fairwq_work *work)
 {
 	note_running();
-	burn(3ULL * TICK_NSEC);
+	mock_burn(3ULL * TICK_NSEC);
 	atomic_dec(&hall.running);
 	atomic_inc(&hall.ended);
 }
@@ -266,7 +258,7 @@ static void herd_fn(struct fairwq_work *work)
 {
 	atomic_inc(&hall.asleep);
 	wait_for_completion(&hall.wake);
-	burn(TICK_NSEC / 2);
+	mock_burn(TICK_NSEC / 2);
 	atomic_inc(&hall.ended);
 }
 

@@ -29,6 +29,18 @@ bool mock_is_emulated(void)
 #endif
 EXPORT_SYMBOL_GPL(mock_is_emulated);
 
+u64 mock_burn(u64 ns)
+{
+	u64 from = READ_ONCE(current->se.sum_exec_runtime), used;
+
+	do {
+		cond_resched();
+		used = READ_ONCE(current->se.sum_exec_runtime) - from;
+	} while (used < ns);
+	return used;
+}
+EXPORT_SYMBOL_GPL(mock_burn);
+
 /* Make the call, then stay until kthread_stop(), so that the task is not gone. */
 static int caller_thread(void *data)
 {

@@ -17,6 +17,9 @@
 /* Check whether an emulator runs this kernel. It may serve all CPUs by one thread. */
 bool mock_is_emulated(void);
 
+/* Use @ns of a CPU, by the scheduler's account of this task. Return: what was used. */
+u64 mock_burn(u64 ns);
+
 /* ---- a call in a thread of its own -------------------------------------- */
 
 /* A call of @fn(@arg), which the test watches from outside. */
