@@ -13,6 +13,7 @@
 #include <linux/delay.h>
 #include <linux/hash.h>
 #include <linux/ktime.h>
+#include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -49,6 +50,18 @@ static void tt_block(u32 dice)
 	fairwq_block_end();
 }
 
+/* Wait for items that have this mutex, and some of them sleep. */
+static void tt_contend(u32 dice)
+{
+	static DEFINE_MUTEX(mutex);
+
+	guard(mutex)(&mutex);
+	if (dice % 4)
+		tt_spin(dice % 64);
+	else
+		usleep_range(20, 100);
+}
+
 /* Take some time, give the place away, or fail, as an item may. Most items do nothing. */
 void tt_behave(u32 dice)
 {
@@ -59,6 +72,8 @@ void tt_behave(u32 dice)
 		usleep_range(20, 200);
 	else if (dice < 20)
 		tt_spin(300);
+	else if (dice < 28)
+		tt_contend(dice);
 	else if (dice < 64)
 		tt_spin(dice % 16);
 	else if (dice < 80)
