@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Blocking: an item says that it may wait for long. It loses its seat at once,
- * not at a tick: see core/seat.c.
+ * on any kernel: see core/asleep.c.
  */
 #include <linux/export.h>
 

@@ -104,8 +104,7 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "max_in_flight: %u\n", crew->max_in_flight);
 	seq_printf(m, "async: %u\n", crew->nr_async);
 	seq_printf(m, "max_async: %u\n", crew->max_async == UINT_MAX ? 0 : crew->max_async);
-	seq_printf(m, "full_ms: %u\n", crew->seats ? 0 :
-		   jiffies_to_msecs(jiffies - crew->changed_at));
+	seq_printf(m, "full_ms: %u\n", fairwq_full_ms_locked(pool));
 	seq_printf(m, "batches: %u\n", pool->registry.nr_batches);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));

@@ -18,6 +18,7 @@
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 
+#include "core/asleep.h"
 #include "core/fifo.h"
 #include "core/push.h"
 #include "core/runner.h"
@@ -72,8 +73,10 @@ static int __init fairwq_init(void)
 	if (!fairwq_release_wq)
 		return -ENOMEM;
 	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);
-	if (fairwq_reap_wq && !fairwq_stack_init())
+	if (fairwq_reap_wq && !fairwq_stack_init()) {
+		fairwq_asleep_set(true);
 		return 0;
+	}
 	if (fairwq_reap_wq)
 		destroy_workqueue(fairwq_reap_wq);
 	destroy_workqueue(fairwq_release_wq);
@@ -83,6 +86,7 @@ static int __init fairwq_init(void)
 static void __exit fairwq_exit(void)
 {
 	fairwq_debugfs_exit();
+	fairwq_asleep_set(false);
 	/* Wait for grace periods, then for reaping and what that frees. */
 	rcu_barrier();
 	fairwq_stack_exit();

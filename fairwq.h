@@ -553,7 +553,8 @@ enum fairwq_policy {
  *	FAIRWQ_STRICT_PRIO, FAIRWQ_NEAR
  * @max_active: the most items that may run at once, 1 to FAIRWQ_MAX_ACTIVE; 0
  *	for the number of possible CPUs, at least 2. An item that sleeps does
- *	not count, from the second tick on, and another one runs
+ *	not count, and another one runs: from the second tick on if the kernel
+ *	has no CONFIG_PREEMPT_NOTIFIERS, which comes with KVM
  * @max_in_flight: the most functions of items and stolen tasks that have begun
  *	and not returned, asleep or not, 1 to FAIRWQ_MAX_ACTIVE; 0 for the
  *	largest. A value below max_active is raised to it, so with 1, items that
@@ -815,9 +816,9 @@ static inline bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
 /* ---- Blocking ----------------------------------------------------------- */
 
 /*
- * An item that sleeps for longer than two ticks does not count in its pool's
- * max_active, and another one runs meanwhile. An item that knows that it will
- * wait for long can say so, and another one runs at once.
+ * An item that sleeps does not count in its pool's max_active, and another one
+ * runs meanwhile. Without CONFIG_PREEMPT_NOTIFIERS only a tick can find out. An
+ * item may say that it will wait, and another one runs at once on any kernel.
  */
 
 /**

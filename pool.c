@@ -104,7 +104,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		fairwq_seat_set_max_locked(pool, attrs->max_active ?:
 					   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE));
-	pool->watch.full_told = jiffies - 1;	/* none was reported */
 	fairwq_tree_init(&pool->tree);
 	fairwq_policy_set_unit_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)

@@ -7,6 +7,7 @@
  *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
  *   timer_destroy_on_stack()  another name               before 6.16
  *   guard()                 sparse does not know it      every kernel
+ *   FAIRWQ_HAS_NOTIFIERS    the scheduler calls modules: with KVM
  *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
  *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
  *
@@ -56,6 +57,11 @@ static inline void fairwq_prefetchw(const void *p)
 #define fairwq_unseen_guard(...)
 #define guard(...)		fairwq_unseen_guard
 #define scoped_guard(...)
+#endif
+
+/* FAIRWQ_TICKS=1 builds what a kernel without them gets, for tests. */
+#if defined(CONFIG_PREEMPT_NOTIFIERS) && !defined(FAIRWQ_TICKS)
+#define FAIRWQ_HAS_NOTIFIERS
 #endif
 
 /* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */

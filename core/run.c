@@ -26,6 +26,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include "asleep.h"
 #include "call.h"
 #include "fifo.h"
 #include "fork.h"
@@ -252,6 +253,7 @@ void fairwq_run(struct work_struct *work)
 
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
+	fairwq_asleep_begin_locked(runner);
 	runner->task = state.self;
 	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
@@ -266,6 +268,7 @@ void fairwq_run(struct work_struct *work)
 			turn_end_locked(runner);
 	}
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
+	fairwq_asleep_end_locked(runner);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_end_current(runner);
 	fairwq_kick_send(kick);

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
+#include "asleep.h"
 #include "lockdep.h"
 #include "runner.h"
 #include "stack.h"
@@ -167,12 +168,14 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 		kfree(runner);
 		return NULL;
 	}
+	fairwq_asleep_init(runner);
 	return runner;
 }
 
 /* Free a runner. Its work must be neither queued nor running. */
 void fairwq_runner_free(struct fairwq_runner *runner)
 {
+	fairwq_asleep_uninit(runner);
 	xa_erase(&fairwq_runners, runner->id);
 	kfree(runner->forker);
 	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */

@@ -9,10 +9,14 @@
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
 
+#include <linux/irq_work.h>
 #include <linux/list.h>
+#include <linux/preempt.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
+
+#include "compat.h"
 
 struct fairwq_batch;
 struct fairwq_pool;
@@ -41,11 +45,23 @@ struct fairwq_crew {
 	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of all three */
-	unsigned long changed_at;	/* P: jiffies when @nr_asleep or @nr_async changed last */
 	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
 	unsigned int nr_runners;	/* P */
 	struct work_struct grow;	/* adds a runner, because none is idle */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
+};
+
+/* What finds out whether the item of a runner sleeps. See asleep.c. */
+struct fairwq_asleep {
+#ifdef FAIRWQ_HAS_NOTIFIERS
+	struct preempt_notifier notifier; /* R: of its task, while one executes it */
+	bool sleeps;			/* R sets, R and P clears: the task sleeps */
+	struct irq_work lose;		/* A: takes its seat, under pool->lock */
+#else
+	/* P: what a tick saw last: its turn, sleeps of its task, and seat's active_ns() */
+	u64 turn, ns;
+	unsigned long switches;
+#endif
 };
 
 void fairwq_runner_yield_locked(struct fairwq_batch *batch);

@@ -6,20 +6,19 @@
  *   ----------  ------------  ----------  -------------------------------------
  *   is idle     yes           no          fairwq_seat_take_locked(): kicked
  *   is active   no            yes         fairwq_seat_leave_locked(): idle
- *                                         lose_locked(): asleep
- *   is asleep   no            no          fairwq_seat_return_locked(): active, also
+ *                                         fairwq_seat_lose_locked(): asleep
+ *   is asleep   no            no          fairwq_seat_regain_locked(): active, also
  *                                         if that is one more than there are seats
  *
- * A seat is for running. An item that sleeps loses its seat: at once, if it
- * says so by a section or waits in a join; else at the second tick of the
- * pool's timer (watchdog.c) that finds that it sleeps, or has slept and had
- * little of a CPU since the tick before. It has its seat back when it says that
- * it goes on, when a tick finds it running, or when it ends. It must not wait
- * for that: all that have seats may wait for a lock that it holds. If that
- * makes one too many, the next runner that ends a turn goes idle.
+ * A seat is for running. An item that sleeps loses its seat: when it says so by
+ * a section or waits in a join, else when asleep.c finds out. It has its seat
+ * back when it says that it goes on, when asleep.c finds that, or when it ends.
+ * It must not wait for that: all that have seats may wait for a lock that it
+ * holds. If that makes one too many, the next runner that ends a turn goes
+ * idle.
  *
  * What a turn costs under fair time is the time with a seat; and what it had of
- * a CPU without one, but in sections and joins.
+ * a CPU without one, if only a tick could find that it goes on.
  *
  * A runner is kicked as long as something waits and a seat is free, but not
  * beside a turn that is quick: the items of its batch are over at once, as a
@@ -42,9 +41,9 @@
  * Models: tests/models/queue.pml; seat.pml, for items that sleep.
  *
  * Limits: more than max_active runners are active for a while when items go on
- * that have slept. An item that has woken up since the last tick runs without a
- * seat. If no memory is left for a runner, what waits goes on when one is idle,
- * or at a tick that finds some. A tick looks at all runners under the lock.
+ * that have slept; none begins until enough of them have ended, or sleep. If no
+ * memory is left for a runner, what waits goes on when one is idle, or at a
+ * tick that finds some. A tick looks at all runners under the lock.
  */
 #include <linux/cpumask.h>
 #include <linux/sched.h>
@@ -80,15 +79,36 @@ static void count_active_locked(struct fairwq_pool *pool, int n)
 }
 
 /*
- * Say how many seats there are. Each runner that has one, or sleeps, may have a
- * turn that will go on after its function. So no turn that begins can lead to
- * more than @max_async that do.
+ * Return how many runners may be active or asleep. Each of them may have a turn
+ * that will go on after its function. So no turn that begins can lead to more
+ * than @max_async that do.
  */
+static unsigned int room_locked(const struct fairwq_pool *pool)
+{
+	const struct fairwq_crew *crew = &pool->crew;
+
+	lockdep_assert_held(&pool->lock);
+
+	return min(max(crew->max_in_flight, crew->max_active),
+		   crew->max_async - min(crew->nr_async, crew->max_async));
+}
+
+/* Check whether items that sleep, and turns that go on, keep others from beginning. */
+bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool)
+{
+	const struct fairwq_crew *crew = &pool->crew;
+
+	lockdep_assert_held(&pool->lock);
+
+	return crew->nr_active + crew->nr_asleep >= room_locked(pool) &&
+	       (crew->nr_asleep || crew->nr_async);
+}
+
+/* Say how many seats there are. */
 static void update_seats_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_crew *crew = &pool->crew;
-	unsigned int room = min(max(crew->max_in_flight, crew->max_active),
-				crew->max_async - min(crew->nr_async, crew->max_async));
+	unsigned int room = room_locked(pool);
 
 	lockdep_assert_held(&pool->lock);
 
@@ -111,7 +131,6 @@ void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n)
 	lockdep_assert_held(&pool->lock);
 
 	pool->crew.nr_async += n;
-	pool->crew.changed_at = jiffies;
 	update_seats_locked(pool);
 }
 
@@ -253,7 +272,7 @@ void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
  * Return the time that @task had a CPU, or waited for one where the kernel
  * counts that, in ns. What a task that runs had since the last tick is missing.
  */
-static u64 active_ns(const struct task_struct *task)
+u64 fairwq_seat_active_ns(const struct task_struct *task)
 {
 	/* The scheduler may write it meanwhile, on another CPU. */
 	u64 ns = data_race(task->se.sum_exec_runtime);
@@ -275,16 +294,15 @@ static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 	WRITE_ONCE(runner->seated, !asleep);
 	pool->crew.nr_active += asleep ? -1 : 1;
 	pool->crew.nr_asleep += asleep ? 1 : -1;
-	pool->crew.changed_at = jiffies;
 	update_seats_locked(pool);
 }
 
 /*
- * The item sleeps, or @waits, as it says: the runner loses its seat, unless it
- * has lost it already. A task that says so runs, so it is not known how long it
- * was active.
+ * The item sleeps, or says that it will: the runner loses its seat, unless it
+ * has lost it already. If its task may run meanwhile, @active_ns is what
+ * fairwq_seat_active_ns() returns for it, else 0.
  */
-static void lose_locked(struct fairwq_runner *runner, bool waits)
+void fairwq_seat_lose_locked(struct fairwq_runner *runner, u64 active_ns)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -292,7 +310,7 @@ static void lose_locked(struct fairwq_runner *runner, bool waits)
 	if (!runner->seated)
 		return;
 	runner->lost_at = fairwq_clock();
-	runner->lost_ns = waits ? 0 : active_ns(runner->task);
+	runner->lost_ns = active_ns;
 	set_asleep_locked(runner, true);
 }
 
@@ -305,39 +323,11 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 
 	if (runner->seated)
 		return;
-	active = runner->lost_ns ? active_ns(runner->task) - runner->lost_ns : 0;
+	active = runner->lost_ns ? fairwq_seat_active_ns(runner->task) - runner->lost_ns : 0;
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, active);
 	set_asleep_locked(runner, false);
 	fairwq_tick_locked(runner->pool, jiffies);
-}
-
-/*
- * A tick looks at a runner that has a turn, since a tick before. It sleeps, or
- * it has slept and was active for less than half of a tick. An item that was
- * only preempted has not slept. A task that is about to sleep, or to wake up,
- * may be taken for one that sleeps until the next tick.
- */
-void fairwq_seat_look_locked(struct fairwq_runner *runner)
-{
-	const struct task_struct *task = runner->task;
-	/* The scheduler may write it meanwhile. */
-	unsigned long sleeps = data_race(task->nvcsw);
-	bool same = runner->looked_turn == runner->turn.number, slept;
-	u64 ns = active_ns(task);
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	slept = sleeps != runner->looked_sleeps || !task_is_running(task);
-	if (READ_ONCE(runner->nr_blocks) || !same)
-		;
-	else if (slept && ns - runner->looked_ns < TICK_NSEC / 2)
-		lose_locked(runner, false);
-	else
-		fairwq_seat_regain_locked(runner);
-	runner->looked_turn = runner->turn.number;
-	runner->looked_sleeps = sleeps;
-	runner->looked_ns = ns;
 }
 
 /*
@@ -353,7 +343,7 @@ void fairwq_seat_block(struct fairwq_runner *runner)
 	if (runner->nr_blocks > 1)
 		return;
 	raw_spin_lock_irq(&pool->lock);
-	lose_locked(runner, true);
+	fairwq_seat_lose_locked(runner, 0);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(kick);

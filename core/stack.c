@@ -19,11 +19,13 @@
  *
  * Locking: pool->lock for runner->task.
  * Invariant: of the runner's worker and those that stand for it one runs, and
- * the others sleep in fairwq_stack_call().
+ * the others sleep in fairwq_stack_call(). The scheduler tells the pool of that
+ * one only, so it has the runner's seat, and may lose it.
  *
  * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for
- * workers. The nice value and the CPUs are those of the workqueue, not those of
- * the pool. Lockdep does not see what the caller holds.
+ * workers, and its seat waits with it. The nice value and the CPUs are those of
+ * the workqueue, not those of the pool. Lockdep does not see what the caller
+ * holds.
  *
  * Source: XFS splits its btrees so, since it may be called with little stack
  * left.
@@ -36,6 +38,7 @@
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
+#include "asleep.h"
 #include "call.h"
 #include "stack.h"
 
@@ -48,18 +51,27 @@ static atomic_t nr_stacks = ATOMIC_INIT(0);
 struct fairwq_stack {
 	struct work_struct work;
 	struct fairwq_runner *runner;
+	struct task_struct *caller;
 	unsigned int scopes;		/* of the caller */
 	void (*func)(void *arg);
 	void *arg;
 	struct completion done;
 };
 
-/* Show @task where reports show the worker of @runner. Return: the one before. */
-static struct task_struct *swap_task(struct fairwq_runner *runner, struct task_struct *task)
+/* The caller's task executes the runner's item, and reports show it. */
+static void begin(struct fairwq_runner *runner)
 {
 	guard(raw_spinlock_irq)(&runner->pool->lock);
-	swap(runner->task, task);
-	return task;
+	runner->task = current;
+	fairwq_asleep_begin_locked(runner);
+}
+
+/* The caller's task does so no more. It is @task whose sleep a tick may look at. */
+static void end(struct fairwq_runner *runner, struct task_struct *task)
+{
+	guard(raw_spinlock_irq)(&runner->pool->lock);
+	fairwq_asleep_end_locked(runner);
+	runner->task = task;
 }
 
 static void stack_fn(struct work_struct *work)
@@ -68,14 +80,13 @@ static void stack_fn(struct work_struct *work)
 	struct fairwq_runner *runner = stack->runner;
 	unsigned int flags = fairwq_scopes_enter(stack->scopes);
 	struct fairwq_call_state state;
-	struct task_struct *task;
 
-	task = swap_task(runner, current);
+	begin(runner);
 	fairwq_call_begin(&state);
 	stack->func(stack->arg);
 	if (!fairwq_call_state_kept(&state))
 		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
-	swap_task(runner, task);
+	end(runner, stack->caller);
 	fairwq_scopes_leave(flags);
 	complete(&stack->done);
 }
@@ -98,7 +109,7 @@ int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), voi
 {
 	bool reclaim = runner->pool->flags & FAIRWQ_MEM_RECLAIM;
 	struct fairwq_stack stack = {
-		.runner = runner, .func = func, .arg = arg,
+		.runner = runner, .caller = current, .func = func, .arg = arg,
 		.scopes = current->flags & FAIRWQ_SCOPES,
 	};
 
@@ -108,8 +119,10 @@ int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), voi
 	}
 	INIT_WORK_ONSTACK(&stack.work, stack_fn);
 	init_completion(&stack.done);
+	end(runner, current);
 	queue_work(stack_wq[reclaim], &stack.work);
 	wait_for_completion(&stack.done);
+	begin(runner);
 	destroy_work_on_stack(&stack.work);
 	atomic_dec(&nr_stacks);
 	return 0;

@@ -114,10 +114,8 @@ struct fairwq_runner {
 	bool has_parked;		/* K; R reads: @parked is not empty */
 	bool seated;			/* p: has a seat; a hint for a burst */
 	struct task_struct *task;	/* P: worker that executes it, unless it is idle */
-	/* P: of its item, when a tick has looked at it last; see fairwq_seat_look_locked() */
-	u64 looked_turn, looked_ns;
-	unsigned long looked_sleeps;
-	u64 lost_at, lost_ns;		/* P: when it lost its seat: clock; as looked_ns, or 0 */
+	struct fairwq_asleep asleep;	/* see asleep.c */
+	u64 lost_at, lost_ns;		/* P: when it lost its seat: clock; active_ns(), or 0 */
 	u64 away;			/* P: ns of the turn without a seat */
 	unsigned long started;		/* R: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */

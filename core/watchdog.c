@@ -6,14 +6,14 @@
  *   ------------  ----------------------------  ---------------------------------
  *   look()        a quick turn whose item has   does not count it as quick any
  *                 run for a whole tick          more
- *                 an item that sleeps, or has   takes its seat, or gives it back
- *                 woken up
+ *                 an item that sleeps, or has   takes its seat, or gives it back,
+ *                 woken up                      if nothing else does: asleep.c
  *                 that work waits, and a seat   kicks a runner
  *                 is free
  *                 an item that has run for      reports it
  *                 longer than hung_ms
  *                 that work waits, no seat is   reports that
- *                 left, and no turn has ended
+ *                 left, and no turn has begun
  *                 for hung_ms
  *
  *   It looks again          while
@@ -40,6 +40,7 @@
 #include <linux/sched/task.h>
 #include <linux/string.h>
 
+#include "asleep.h"
 #include "runner.h"
 #include "seat.h"
 #include "testing.h"
@@ -61,7 +62,7 @@ struct look {
 	bool turns;			/* a runner has a turn */
 	struct fairwq_runner *kick;	/* or NULL */
 	struct hung_item hung;
-	unsigned int full_ms;		/* for so long no seat was left, and no turn ended; or 0 */
+	unsigned int full_ms;		/* for so long no seat was left, and no turn began; or 0 */
 	unsigned int nr_async, nr_asleep;
 };
 
@@ -100,7 +101,7 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return !pool->crew.seats && pool->watch.full_told != pool->crew.changed_at;
+	return fairwq_seat_is_full_locked(pool) && !pool->watch.full_told;
 }
 
 /* Look at a runner that has a turn. */
@@ -115,7 +116,7 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	look->turns = true;
 	if (turn->quick && time_after(jiffies, started + 1))
 		fairwq_seat_not_quick_locked(runner);
-	fairwq_seat_look_locked(runner);
+	fairwq_asleep_look_locked(runner);
 	if (hung->task || runner->reported == started ||
 	    !is_long_ago_locked(runner->pool, started) ||
 	    reported_just_now_locked(runner->pool))
@@ -127,21 +128,48 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	strscpy(hung->batch, turn->batch->name, sizeof(hung->batch));
 }
 
+/* See whether a turn has begun since the last look. */
+static void note_turn_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_watch *watch = &pool->watch;
+
+	lockdep_assert_held(&pool->lock);
+
+	if (watch->turn == pool->crew.turn_number)
+		return;
+	watch->turn = pool->crew.turn_number;
+	watch->began_at = jiffies;
+	watch->full_told = false;
+}
+
+/* Return for how many ms the pool has been full, and no turn has begun; or 0. */
+unsigned int fairwq_full_ms_locked(struct fairwq_pool *pool)
+{
+	lockdep_assert_held(&pool->lock);
+
+	note_turn_locked(pool);
+	if (!fairwq_seat_is_full_locked(pool))
+		return 0;
+	return jiffies_to_msecs(jiffies - pool->watch.began_at);
+}
+
 /*
  * Look for turns that go on, or sleep, and leave no seat to items that wait.
- * What would end them may be among these items.
+ * What would end them may be among these items. Some may wake up now and then.
+ * So it is no standstill if a turn has begun.
  */
 static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
 	lockdep_assert_held(&pool->lock);
 
+	note_turn_locked(pool);
 	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
-	    !is_long_ago_locked(pool, pool->crew.changed_at))
+	    !is_long_ago_locked(pool, pool->watch.began_at))
 		return;
-	pool->watch.full_told = pool->crew.changed_at;
+	pool->watch.full_told = true;
 	look->nr_async = pool->crew.nr_async;
 	look->nr_asleep = pool->crew.nr_asleep;
-	look->full_ms = jiffies_to_msecs(jiffies - pool->crew.changed_at);
+	look->full_ms = fairwq_full_ms_locked(pool);
 }
 
 static void look(struct fairwq_pool *pool, struct look *look)

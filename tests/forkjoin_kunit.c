@@ -17,6 +17,7 @@
 #include <linux/tracepoint.h>
 #include <linux/vmalloc.h>
 
+#include "lib/client.h"
 #include "lib/hook.h"
 #include "lib/look.h"
 
@@ -38,6 +39,8 @@ struct forking {
 	bool elsewhere;			/* another one has run a link of it */
 	bool loops;			/* a link with little stack left runs a loop */
 	bool io;			/* a link may do I/O for memory */
+	struct fairwq_work *behind;	/* queued by the last link, which then computes */
+	bool overtaken;			/* it has begun meanwhile */
 	unsigned long stack_left;	/* where the link with the least of it began */
 	bool again;
 	bool stop;
@@ -765,27 +768,27 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 /* ---- other batches ------------------------------------------------------ */
 
 /* An item that queues itself again until @stop is set. */
-struct busy {
+struct repeater {
 	struct fairwq_work work;
 	struct fairwq_batch *batch;
 	bool stop;
 };
 
-static void busy_fn(struct fairwq_work *work)
+static void repeat_fn(struct fairwq_work *work)
 {
-	struct busy *busy = container_of(work, struct busy, work);
+	struct repeater *busy = container_of(work, struct repeater, work);
 
 	usleep_range(200, 400);		/* any time will do */
 	if (!READ_ONCE(busy->stop))
 		mock_may_refuse(fairwq_queue(busy->batch, work));
 }
 
-static struct busy *queue_busy(struct kunit *test, struct fairwq_batch *batch)
+static struct repeater *queue_repeater(struct kunit *test, struct fairwq_batch *batch)
 {
-	struct busy *busy = kunit_kzalloc(test, sizeof(*busy), GFP_KERNEL);
+	struct repeater *busy = kunit_kzalloc(test, sizeof(*busy), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, busy);
-	fairwq_work_init(&busy->work, busy_fn);
+	fairwq_work_init(&busy->work, repeat_fn);
 	busy->batch = batch;
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &busy->work));
 	return busy;
@@ -795,13 +798,13 @@ static struct busy *queue_busy(struct kunit *test, struct fairwq_batch *batch)
 static void pause_does_not_hold_an_item_that_has_begun(struct kunit *test)
 {
 	struct forking *x;
-	struct busy *y;
+	struct repeater *y;
 	bool ended;
 
 	free_pool(test, 3, FAIRWQ_ROUND_ROBIN);
 	x = queue_forking(test, kept_batch(test, "x", NULL), fork_until_stopped);
 	mock_await(test, &x->begun);
-	y = queue_busy(test, kept_batch(test, "y", NULL));
+	y = queue_repeater(test, kept_batch(test, "y", NULL));
 	mock_until(test, counter(x, FAIRWQ_PROMOTED) >= 5);
 	fairwq_batch_pause(x->batch);
 	WRITE_ONCE(x->stop, true);
@@ -1081,6 +1084,15 @@ static void count_numbers(struct forking *x)
 		x->failed = true;
 }
 
+/* The last link: queue an item, compute for some ticks, and see whether it has begun. */
+static void look_behind(struct forking *x)
+{
+	if (fairwq_queue(x->batch, x->behind) <= 0)
+		x->failed = true;
+	mock_burn(3ULL * TICK_NSEC);
+	x->overtaken = !fairwq_work_pending(x->behind);
+}
+
 /* Fork and join the next link: the joins of a chain nest on one stack. */
 static void chain_fn(struct fairwq_task *self)
 {
@@ -1099,8 +1111,11 @@ static void chain_fn(struct fairwq_task *self)
 	part->result = *large;
 	if (part->x->loops && fairwq_stack_is_low())
 		count_numbers(part->x);
-	if (!part->n)
+	if (!part->n) {
+		if (part->x->behind)
+			look_behind(part->x);
 		return;
+	}
 	part_init(&next, part->x, part->n - 1, chain_fn);
 	fairwq_fork(self, &next.task);
 	fairwq_join(self, &next.task);
@@ -1149,6 +1164,23 @@ static void chain_goes_on_at_other_stacks(struct kunit *test)
 	KUNIT_EXPECT_GE(test, x->stack_left, THREAD_SIZE / 4UL);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_STOLEN));
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
+}
+
+/* There the item computes, and has its seat, though its own worker sleeps. */
+static void item_keeps_its_seat_on_another_stack(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'y');
+	struct forking *x;
+
+	free_pool(test, 1, FAIRWQ_ROUND_ROBIN);
+	x = forking(test, kept_batch(test, "x", NULL), chain_of_links);
+	x->behind = &item->work;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	mock_await(test, &x->done);
+	KUNIT_EXPECT_TRUE(test, x->elsewhere);
+	KUNIT_EXPECT_FALSE(test, x->failed);
+	KUNIT_EXPECT_FALSE(test, x->overtaken);
+	fairwq_work_flush(&item->work);
 }
 
 static void chain_without_io(struct forking *x, struct fairwq_task *self)
@@ -1800,6 +1832,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
 	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
+	KUNIT_CASE(item_keeps_its_seat_on_another_stack),
 	KUNIT_CASE(chain_keeps_the_scope_of_memory),
 	KUNIT_CASE(stolen_task_keeps_the_scope_of_memory),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),

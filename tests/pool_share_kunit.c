@@ -47,7 +47,7 @@ struct share_client {
 	u32 length;			/* ns that an item runs */
 	u32 longer;			/* ns that each item number @every runs */
 	unsigned int every;		/* 0: all items run for @length */
-	bool sleeps;			/* its items sleep for that time */
+	bool sleeps;			/* its items first sleep for that time, which is no cost */
 	bool forks;			/* its items run as tasks, which other runners may steal */
 	atomic_t nr;			/* items that have begun */
 	atomic64_t sum_turns;		/* of its items that count */
@@ -205,13 +205,11 @@ static void share_play_trick(struct share *share)
 	}
 }
 
-/* Run or sleep for @length ns at least. Return: the time that it took, ns. */
-static u64 share_pass_time(const struct share_client *client, u32 length)
+/* Run for @length ns at least. Return: the time that it took, ns. */
+static u64 share_pass_time(u32 length)
 {
 	u64 begin = ktime_get_ns(), took;
 
-	if (client->sleeps)
-		usleep_range(length / NSEC_PER_USEC, length / NSEC_PER_USEC);
 	do {
 		cpu_relax();
 		took = ktime_get_ns() - begin;
@@ -222,7 +220,6 @@ static u64 share_pass_time(const struct share_client *client, u32 length)
 /* A task: one of NR_PARTS parts of an item. */
 struct share_part {
 	struct fairwq_task task;
-	const struct share_client *client;
 	u32 length;
 	u64 took;
 };
@@ -233,14 +230,14 @@ static void share_part_fn(struct fairwq_task *self)
 {
 	struct share_part *part = container_of(self, struct share_part, task);
 
-	part->took = share_pass_time(part->client, part->length);
+	part->took = share_pass_time(part->length);
 }
 
 /*
  * Run for @length ns in all, as NR_PARTS tasks. Return: the sum of their times,
  * less the time that the caller was here, ns. May wrap below 0.
  */
-static u64 share_fork(const struct share_client *client, u32 length)
+static u64 share_fork(u32 length)
 {
 	u64 begin = ktime_get_ns(), took = 0;
 	struct share_part part[NR_PARTS];
@@ -250,7 +247,6 @@ static u64 share_fork(const struct share_client *client, u32 length)
 	fairwq_task_here(&self);
 	for (i = 0; i < NR_PARTS; i++) {
 		fairwq_task_init(&part[i].task, share_part_fn);
-		part[i].client = client;
 		part[i].length = length / NR_PARTS;
 		fairwq_fork(&self, &part[i].task);
 	}
@@ -278,18 +274,21 @@ static void share_fn(struct fairwq_work *work)
 	struct share_client *client = item->client;
 	struct share *share = client->share;
 	bool first = client == &share->client[0], counts;
-	u64 begin = ktime_get_ns(), more = 0;
 	u32 length = client->length;
+	u64 begin, more = 0;
 
+	if (client->sleeps)
+		usleep_range(length / NSEC_PER_USEC, length / NSEC_PER_USEC + 1);
+	begin = ktime_get_ns();
 	if (client->every && !(atomic_inc_return(&client->nr) % client->every))
 		length = client->longer;
 	counts = first || !share->alone || !atomic_read(&share->running);
 	if (first)
 		atomic_inc(&share->running);
 	if (client->forks)
-		more = share_fork(client, length);
+		more = share_fork(length);
 	else
-		share_pass_time(client, length);
+		share_pass_time(length);
 	if (first)
 		atomic_dec(&share->running);
 	if (READ_ONCE(share->over))
@@ -672,7 +671,8 @@ static const struct adversary adversaries[] = {
 	/* Rarer than the 512 turns after which a longest turn is forgotten. */
 	{ "long very rarely", .by_time = true, .length_us = 10, .longer_us = 3000, .every = 600,
 	  .low = 430, .high = 570 },
-	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 600 },
+	/* It pays for what it takes to fall asleep, and if only a tick can find it, for more. */
+	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 1000 },
 	{ "cancels and queues again", .trick = SHARE_CANCEL, .length_us = 20, .low = 450,
 	  .high = 1000 },
 	{ "changes its weight", .trick = SHARE_WEIGHT, .length_us = 20, .low = 450,

@@ -112,6 +112,86 @@ static void item_runs_beside_one_that_sleeps(struct kunit *test)
 	wake_up_all_of(sleeper, 1);
 }
 
+#define RELAYS	40U
+
+/* An item that waits for one that is queued behind it; to a pool, or to a workqueue. */
+struct relay {
+	struct fairwq_work item[2];
+	struct work_struct work[2];
+	struct completion wake, done;
+	u64 took[2][RELAYS];
+};
+
+static void relay_wait(struct relay *relay)
+{
+	wait_for_completion(&relay->wake);
+	complete(&relay->done);
+}
+
+static void relay_wait_fn(struct fairwq_work *work)
+{
+	relay_wait(container_of(work, struct relay, item[0]));
+}
+
+static void relay_wake_fn(struct fairwq_work *work)
+{
+	complete(&container_of(work, struct relay, item[1])->wake);
+}
+
+static void relay_wait_wq_fn(struct work_struct *work)
+{
+	relay_wait(container_of(work, struct relay, work[0]));
+}
+
+static void relay_wake_wq_fn(struct work_struct *work)
+{
+	complete(&container_of(work, struct relay, work[1])->wake);
+}
+
+/*
+ * No tick is needed for that. A workqueue that may run many items does the same
+ * in the same moment.
+ */
+static void item_runs_at_once_beside_one_that_sleeps(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 1 });
+	struct workqueue_struct *wq;
+	struct relay *relay = kunit_kzalloc(test, sizeof(*relay), GFP_KERNEL);
+	unsigned int i, k, side;
+	u64 began, took, control;
+
+	if (!MOCK_NOTIFIED)
+		kunit_skip(test, "a kernel without CONFIG_PREEMPT_NOTIFIERS");
+	KUNIT_ASSERT_NOT_NULL(test, relay);
+	wq = alloc_workqueue("relay", WQ_UNBOUND, 0);
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	fairwq_work_init(&relay->item[0], relay_wait_fn);
+	fairwq_work_init(&relay->item[1], relay_wake_fn);
+	INIT_WORK(&relay->work[0], relay_wait_wq_fn);
+	INIT_WORK(&relay->work[1], relay_wake_wq_fn);
+	init_completion(&relay->wake);
+	init_completion(&relay->done);
+	for (i = 0; i < 2 * RELAYS; i++) {
+		side = i % 2;
+		began = ktime_get_ns();
+		for (k = 0; k < 2; k++)
+			if (side)
+				queue_work(wq, &relay->work[k]);
+			else
+				KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &relay->item[k]));
+		mock_await(test, &relay->done);
+		relay->took[side][i / 2] = ktime_get_ns() - began;
+		fairwq_batch_flush(a);
+		flush_workqueue(wq);
+	}
+	destroy_workqueue(wq);
+	took = mock_median(relay->took[0], RELAYS);
+	control = mock_median(relay->took[1], RELAYS);
+	kunit_info(test, "median, us: pool %llu, workqueue %llu\n", div_u64(took, 1000),
+		   div_u64(control, 1000));
+	KUNIT_EXPECT_LE(test, took, 3 * control + TICK_NSEC / 2);
+}
+
 /* The same, where the item was queued before the other one began to sleep. */
 static void item_that_waits_already_runs_too(struct kunit *test)
 {
@@ -228,8 +308,7 @@ static void at_the_bound_nothing_begins(struct kunit *test)
 	let_items_look_reported(mock->pool);
 	pr_info("# expect-splat begin pool mock: no seat is left\n");
 	fairwq_set_hung_ms(mock->pool, 100);
-	mock_until(test, READ_ONCE(mock->pool->watch.full_told) ==
-			 READ_ONCE(mock->pool->crew.changed_at));
+	mock_until(test, READ_ONCE(mock->pool->watch.full_told));
 	fairwq_set_hung_ms(mock->pool, 0);
 	pr_info("# expect-splat end\n");
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
@@ -237,6 +316,38 @@ static void at_the_bound_nothing_begins(struct kunit *test)
 	complete(&hall.wake);
 	KUNIT_EXPECT_TRUE(test, mock_within(READ_ONCE(mock->log.nr) == 1));
 	wake_up_all_of(sleeper, 5);
+}
+
+/* The same, if the items look for something now and then: that is reported, too. */
+static void standstill_of_pollers_is_reported(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
+		.max_active = 1, .max_in_flight = 2 });
+	struct poller poller[2];
+	struct mock *mock = test->priv;
+	bool stop = false;
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		poller[i] = (struct poller){ .stop = &stop };
+		fairwq_work_init_onstack(&poller[i].work, poller_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &poller[i].work));
+	}
+	mock_until(test, mock_nr_begun(mock->pool) == 2);
+	mock_queue(test, a, 'a', 1);
+	let_items_look_reported(mock->pool);
+	pr_info("# expect-splat begin pool mock: no seat is left\n");
+	fairwq_set_hung_ms(mock->pool, 100);
+	mock_until(test, READ_ONCE(mock->pool->watch.full_told));
+	fairwq_set_hung_ms(mock->pool, 0);
+	pr_info("# expect-splat end\n");
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < 2; i++) {
+		fairwq_work_flush(&poller[i].work);
+		KUNIT_EXPECT_FALSE(test, poller[i].timed_out);
+	}
+	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 }
 
 /* Items that have slept run on. Until enough of them have ended, no other one begins. */
@@ -382,10 +493,12 @@ static void item_pays_for_what_it_runs(struct kunit *test)
 
 static struct kunit_case seat_cases[] = {
 	KUNIT_CASE(item_runs_beside_one_that_sleeps),
+	KUNIT_CASE(item_runs_at_once_beside_one_that_sleeps),
 	KUNIT_CASE(item_that_waits_already_runs_too),
 	KUNIT_CASE(item_runs_beside_one_that_polls),
 	KUNIT_CASE(items_may_wait_for_a_later_one),
 	KUNIT_CASE(at_the_bound_nothing_begins),
+	KUNIT_CASE(standstill_of_pollers_is_reported),
 	KUNIT_CASE(seats_are_as_many_as_ever),
 	KUNIT_CASE(batch_of_one_stays_one),
 	KUNIT_CASE(serializer_stays_in_order),

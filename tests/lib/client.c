@@ -3,6 +3,7 @@
  * Client: helpers of the suites that use fairwq as a driver does; see client.h.
  */
 #include <linux/module.h>
+#include <linux/sort.h>
 #include <linux/string.h>
 #if IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_UML)
 #include <asm/cpufeature.h>
@@ -40,6 +41,20 @@ u64 mock_burn(u64 ns)
 	return used;
 }
 EXPORT_SYMBOL_GPL(mock_burn);
+
+static int cmp_times(const void *a, const void *b)
+{
+	const u64 *x = a, *y = b;
+
+	return *x < *y ? -1 : *x > *y;
+}
+
+u64 mock_median(u64 *times, unsigned int nr)
+{
+	sort(times, nr, sizeof(*times), cmp_times, NULL);
+	return times[nr / 2];
+}
+EXPORT_SYMBOL_GPL(mock_median);
 
 /* Make the call, then stay until kthread_stop(), so that the task is not gone. */
 static int caller_thread(void *data)

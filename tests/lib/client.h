@@ -17,8 +17,18 @@
 /* Check whether an emulator runs this kernel. It may serve all CPUs by one thread. */
 bool mock_is_emulated(void);
 
+/* Whether the scheduler tells a pool of items that sleep, and not only a tick finds them. */
+#ifdef FAIRWQ_TICKS
+#define MOCK_NOTIFIED	false
+#else
+#define MOCK_NOTIFIED	IS_ENABLED(CONFIG_PREEMPT_NOTIFIERS)
+#endif
+
 /* Use @ns of a CPU, by the scheduler's account of this task. Return: what was used. */
 u64 mock_burn(u64 ns);
+
+/* Sort @nr times. Return: their median. */
+u64 mock_median(u64 *times, unsigned int nr);
 
 /* ---- a call in a thread of its own -------------------------------------- */
 

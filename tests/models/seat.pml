@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Seats. A runner whose item waits in a join gives its seat away, and takes it
- * back without a check. So does one whose item sleeps, when a tick finds it.
- * core/seat.c; promote_oldest(), take_back() and await_stolen() in core/fork.c,
+ * back without a check. So does one whose item sleeps, when the scheduler says
+ * so, or a tick finds it: at any moment here.
+ * core/seat.c, core/asleep.c; promote_oldest(), take_back() and await_stolen() in core/fork.c,
  * runner_next_locked() in core/run.c.
  * fork.pml has what the task and its join see of each other.
  *
@@ -23,7 +24,7 @@
  *	a turn is taken only if no more than max_active runners are active;
  *	pool->hungry is set iff fewer are active.
  *
- * Broken NO_TICK (invalid end state): no tick finds an item that sleeps.
+ * Broken NO_TICK (invalid end state): nothing finds an item that sleeps.
  * Broken TICK_QUIET (invalid end state): one that does kicks no runner.
  * Broken NOT_RETURNED (assertion): a turn ends, and the seat is not counted.
  * Broken JOIN_ASKS (invalid end state): a runner that has slept in a join waits
@@ -157,7 +158,7 @@ inline sleep(me)
 	atomic { ended > 0 -> sleeps[me] = false }
 }
 
-/* fairwq_seat_look_locked(): a tick, at any moment. */
+/* fairwq_asleep_look_locked(), lose_fn() and goes_on(): at any moment. */
 proctype tick(byte me)
 {
 	byte r;
