@@ -39,8 +39,9 @@ static void sleeps(struct preempt_notifier *notifier, struct task_struct *next)
 	struct fairwq_runner *runner = container_of(notifier, struct fairwq_runner,
 						    asleep.notifier);
 
-	if (task_is_running(current))
-		return;		/* it was preempted */
+	/* It was preempted, or it is in a section, and has no seat. */
+	if (task_is_running(current) || runner->nr_blocks)
+		return;
 	WRITE_ONCE(runner->asleep.sleeps, true);
 	irq_work_queue(&runner->asleep.lose);
 }
@@ -55,8 +56,7 @@ static void goes_on(struct preempt_notifier *notifier, int cpu)
 		return;
 	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	WRITE_ONCE(runner->asleep.sleeps, false);
-	if (!runner->nr_blocks)
-		fairwq_seat_regain_locked(runner);
+	fairwq_seat_regain_locked(runner);
 }
 
 static struct preempt_ops asleep_ops = {
@@ -73,7 +73,7 @@ static void lose_fn(struct irq_work *lose)
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (READ_ONCE(runner->asleep.sleeps))
-		fairwq_seat_lose_locked(runner, 0);
+		fairwq_seat_lose_locked(runner);
 	fairwq_kick_unlock(pool, flags);
 }
 
@@ -94,6 +94,14 @@ void fairwq_asleep_uninit(struct fairwq_runner *runner)
 
 #else
 
+/* The item sleeps. Its task may run before a tick finds that. */
+static void lose_locked(struct fairwq_runner *runner, u64 ns)
+{
+	if (runner->seated)
+		runner->asleep.lost_ns = ns;
+	fairwq_seat_lose_locked(runner);
+}
+
 /* A tick looks at a runner that has a turn. */
 void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 {
@@ -102,7 +110,7 @@ void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 	/* The scheduler may write it meanwhile. */
 	unsigned long switches = data_race(task->nvcsw);
 	bool same = asleep->turn == runner->turn.number, slept;
-	u64 ns = fairwq_seat_active_ns(task);
+	u64 ns = fairwq_asleep_active_ns(task);
 
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -110,7 +118,7 @@ void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 	if (READ_ONCE(runner->nr_blocks) || !same)
 		;
 	else if (slept && ns - asleep->ns < TICK_NSEC / 2)
-		fairwq_seat_lose_locked(runner, ns);
+		lose_locked(runner, ns);
 	else
 		fairwq_seat_regain_locked(runner);
 	asleep->turn = runner->turn.number;

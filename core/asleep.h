@@ -26,19 +26,27 @@ static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
+	runner->task = current;
 	preempt_notifier_register(&runner->asleep.notifier);
 }
 
-/* The caller does not execute @runner any more. */
-static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner)
+/* The caller does so no more. @task does, but sleeps; or NULL. */
+static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner,
+					    struct task_struct *task)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
 	preempt_notifier_unregister(&runner->asleep.notifier);
+	runner->task = task;
 }
 
 static inline void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 {
+}
+
+static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
+{
+	return 0;
 }
 #else
 static inline void fairwq_asleep_set(bool on)
@@ -55,13 +63,47 @@ static inline void fairwq_asleep_uninit(struct fairwq_runner *runner)
 
 static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
 {
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->task = current;
 }
 
-static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner)
+static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner,
+					    struct task_struct *task)
 {
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->task = task;
 }
 
 void fairwq_asleep_look_locked(struct fairwq_runner *runner);
+
+/*
+ * Return the time that @task had a CPU, or waited for one where the kernel
+ * counts that, in ns. What a task that runs had since the last tick is missing.
+ */
+static inline u64 fairwq_asleep_active_ns(const struct task_struct *task)
+{
+	/* The scheduler may write it meanwhile, on another CPU. */
+	u64 ns = data_race(task->se.sum_exec_runtime);
+
+#ifdef CONFIG_SCHED_INFO
+	/* As above. */
+	ns += data_race(task->sched_info.run_delay);
+#endif
+	return ns;
+}
+
+/* Return what the item has used since a tick took its seat, in ns; 0 if none did. */
+static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
+{
+	u64 lost_ns = runner->asleep.lost_ns;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->asleep.lost_ns = 0;
+	return lost_ns ? fairwq_asleep_active_ns(runner->task) - lost_ns : 0;
+}
 #endif
 
 #endif /* FAIRWQ_ASLEEP_H */

@@ -254,7 +254,6 @@ void fairwq_run(struct work_struct *work)
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_asleep_begin_locked(runner);
-	runner->task = state.self;
 	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
 	while (runner_next_locked(runner, until, &requeue)) {
@@ -268,7 +267,7 @@ void fairwq_run(struct work_struct *work)
 			turn_end_locked(runner);
 	}
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
-	fairwq_asleep_end_locked(runner);
+	fairwq_asleep_end_locked(runner, NULL);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_end_current(runner);
 	fairwq_kick_send(kick);

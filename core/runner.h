@@ -58,9 +58,10 @@ struct fairwq_asleep {
 	bool sleeps;			/* R sets, R and P clears: the task sleeps */
 	struct irq_work lose;		/* A: takes its seat, under pool->lock */
 #else
-	/* P: what a tick saw last: its turn, sleeps of its task, and seat's active_ns() */
+	/* P: what a tick saw last: its turn, sleeps of its task, and its active_ns() */
 	u64 turn, ns;
 	unsigned long switches;
+	u64 lost_ns;			/* P: active_ns() when a tick took its seat, or 0 */
 #endif
 };
 

@@ -48,6 +48,7 @@
 #include <linux/cpumask.h>
 #include <linux/sched.h>
 
+#include "asleep.h"
 #include "seat.h"
 #include "testing.h"
 #include "trace.h"
@@ -189,7 +190,6 @@ void fairwq_seat_leave_locked(struct fairwq_runner *runner)
 
 	lockdep_assert_held(&pool->lock);
 
-	runner->task = NULL;
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	WRITE_ONCE(runner->seated, false);
 	count_active_locked(pool, -1);
@@ -268,22 +268,6 @@ void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 
 /* ---- items that sleep --------------------------------------------------- */
 
-/*
- * Return the time that @task had a CPU, or waited for one where the kernel
- * counts that, in ns. What a task that runs had since the last tick is missing.
- */
-u64 fairwq_seat_active_ns(const struct task_struct *task)
-{
-	/* The scheduler may write it meanwhile, on another CPU. */
-	u64 ns = data_race(task->se.sum_exec_runtime);
-
-#ifdef CONFIG_SCHED_INFO
-	/* As above. */
-	ns += data_race(task->sched_info.run_delay);
-#endif
-	return ns;
-}
-
 /* Count the runner, which is not idle, as asleep, or as active again. */
 static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 {
@@ -299,10 +283,9 @@ static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 
 /*
  * The item sleeps, or says that it will: the runner loses its seat, unless it
- * has lost it already. If its task may run meanwhile, @active_ns is what
- * fairwq_seat_active_ns() returns for it, else 0.
+ * has lost it already.
  */
-void fairwq_seat_lose_locked(struct fairwq_runner *runner, u64 active_ns)
+void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -310,22 +293,20 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner, u64 active_ns)
 	if (!runner->seated)
 		return;
 	runner->lost_at = fairwq_clock();
-	runner->lost_ns = active_ns;
 	set_asleep_locked(runner, true);
 }
 
 /* The item goes on, or has ended: the runner has its seat back, if it has lost it. */
 void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 {
-	u64 active, elapsed;
+	u64 elapsed;
 
 	lockdep_assert_held(&runner->pool->lock);
 
 	if (runner->seated)
 		return;
-	active = runner->lost_ns ? fairwq_seat_active_ns(runner->task) - runner->lost_ns : 0;
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
-	runner->away += elapsed - min(elapsed, active);
+	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
 	set_asleep_locked(runner, false);
 	fairwq_tick_locked(runner->pool, jiffies);
 }
@@ -343,7 +324,7 @@ void fairwq_seat_block(struct fairwq_runner *runner)
 	if (runner->nr_blocks > 1)
 		return;
 	raw_spin_lock_irq(&pool->lock);
-	fairwq_seat_lose_locked(runner, 0);
+	fairwq_seat_lose_locked(runner);
 	kick = fairwq_kick_locked(pool);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_kick_send(kick);

@@ -31,8 +31,7 @@ static inline void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
 void fairwq_seat_regain_locked(struct fairwq_runner *runner);
-void fairwq_seat_lose_locked(struct fairwq_runner *runner, u64 active_ns);
-u64 fairwq_seat_active_ns(const struct task_struct *task);
+void fairwq_seat_lose_locked(struct fairwq_runner *runner);
 void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active);
 void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n);
 void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);

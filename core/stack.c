@@ -62,7 +62,6 @@ struct fairwq_stack {
 static void begin(struct fairwq_runner *runner)
 {
 	guard(raw_spinlock_irq)(&runner->pool->lock);
-	runner->task = current;
 	fairwq_asleep_begin_locked(runner);
 }
 
@@ -70,8 +69,7 @@ static void begin(struct fairwq_runner *runner)
 static void end(struct fairwq_runner *runner, struct task_struct *task)
 {
 	guard(raw_spinlock_irq)(&runner->pool->lock);
-	fairwq_asleep_end_locked(runner);
-	runner->task = task;
+	fairwq_asleep_end_locked(runner, task);
 }
 
 static void stack_fn(struct work_struct *work)

@@ -115,7 +115,7 @@ struct fairwq_runner {
 	bool seated;			/* p: has a seat; a hint for a burst */
 	struct task_struct *task;	/* P: worker that executes it, unless it is idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
-	u64 lost_at, lost_ns;		/* P: when it lost its seat: clock; active_ns(), or 0 */
+	u64 lost_at;			/* P: clock, ns: it lost its seat */
 	u64 away;			/* P: ns of the turn without a seat */
 	unsigned long started;		/* R: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
