@@ -282,8 +282,8 @@ static void items_may_wait_for_a_later_one(struct kunit *test)
 
 /* ---- limits ------------------------------------------------------------- */
 
-/* Have none of the items that run reported as hung. */
-static void let_items_look_reported(struct fairwq_pool *pool)
+/* Wait until the pool reports that no seat is left. None of its items is reported as hung. */
+static void expect_standstill_report(struct kunit *test, struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 
@@ -291,6 +291,11 @@ static void let_items_look_reported(struct fairwq_pool *pool)
 	list_for_each_entry(runner, &pool->crew.runners, node)
 		runner->reported = READ_ONCE(runner->started);
 	raw_spin_unlock_irq(&pool->lock);
+	pr_info("# expect-splat begin pool mock: no seat is left\n");
+	fairwq_set_hung_ms(pool, 100);
+	mock_until(test, READ_ONCE(pool->watch.full_told));
+	fairwq_set_hung_ms(pool, 0);
+	pr_info("# expect-splat end\n");
 }
 
 /* As many items as may be in flight sleep: nothing begins until one has ended. */
@@ -305,12 +310,7 @@ static void at_the_bound_nothing_begins(struct kunit *test)
 	mock_until(test, atomic_read(&hall.asleep) == 5);
 	mock_queue(test, a, 'a', 1);
 	mock_until(test, !READ_ONCE(mock->pool->crew.seats));
-	let_items_look_reported(mock->pool);
-	pr_info("# expect-splat begin pool mock: no seat is left\n");
-	fairwq_set_hung_ms(mock->pool, 100);
-	mock_until(test, READ_ONCE(mock->pool->watch.full_told));
-	fairwq_set_hung_ms(mock->pool, 0);
-	pr_info("# expect-splat end\n");
+	expect_standstill_report(test, mock->pool);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	KUNIT_EXPECT_EQ(test, 5, atomic_read(&hall.asleep));
 	complete(&hall.wake);
@@ -335,12 +335,7 @@ static void standstill_of_pollers_is_reported(struct kunit *test)
 	}
 	mock_until(test, mock_nr_begun(mock->pool) == 2);
 	mock_queue(test, a, 'a', 1);
-	let_items_look_reported(mock->pool);
-	pr_info("# expect-splat begin pool mock: no seat is left\n");
-	fairwq_set_hung_ms(mock->pool, 100);
-	mock_until(test, READ_ONCE(mock->pool->watch.full_told));
-	fairwq_set_hung_ms(mock->pool, 0);
-	pr_info("# expect-splat end\n");
+	expect_standstill_report(test, mock->pool);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	WRITE_ONCE(stop, true);
 	for (i = 0; i < 2; i++) {
