@@ -26,8 +26,6 @@
  * Limits: fairwq_work_flush() and fairwq_work_cancel_sync() look for a work
  * that is queued, or whose function runs. They do not see a turn that is alone.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/minmax.h>
 

@@ -29,8 +29,6 @@
  * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above
  * a batch.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/rculist.h>
@@ -200,7 +198,6 @@ static void batch_reap_fn(struct work_struct *work)
  */
 void fairwq_batch_wait_grace(void)
 {
-	fairwq_count_grace();
 	synchronize_rcu_expedited();
 	fairwq_test_point(FAIRWQ_POINT_GRACE_OVER, NULL);
 }

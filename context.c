@@ -21,8 +21,6 @@
  *
  * Limits: no namespace, no address space and no scheduling class is captured.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cgroup.h>
 #include <linux/cred.h>
 #include <linux/export.h>

@@ -21,8 +21,6 @@
  * Limits: this is no ABI, so names and columns may change with any version.
  * Root only, and no raw kernel addresses.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/debugfs.h>
 #include <linux/module.h>
 #include <linux/rculist.h>

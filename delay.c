@@ -13,8 +13,6 @@
  *
  * The cancels are in work.c.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 #include <linux/timer.h>

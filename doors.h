@@ -38,7 +38,7 @@ static __always_inline bool fairwq_is_no_pointer(const void *p)
 /* Report bad input by one line that names the argument. Return: -EINVAL. */
 #define fairwq_bad_arg(arg)						\
 	({								\
-		pr_warn_once("%s: invalid argument: " arg "\n", __func__);\
+		pr_warn_once("fairwq: %s: invalid argument: " arg "\n", __func__);\
 		-EINVAL;						\
 	})
 

@@ -9,8 +9,6 @@
  * Locking: pool->lock for the counters.
  * Limits: a report comes from an item that may sleep.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 
 #include "core/runner.h"

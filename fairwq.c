@@ -12,8 +12,6 @@
  *
  * Limits: any context but NMI.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/module.h>
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
@@ -24,9 +22,6 @@
 #include "core/runner.h"
 #include "core/stack.h"
 #include "doors.h"
-
-/* Require the name under which the module writes to the kernel's log. */
-static_assert(sizeof(KBUILD_MODNAME) == sizeof("fairwq"));
 
 /* ---- queueing --------------------------------------------------------- */
 

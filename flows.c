@@ -36,8 +36,6 @@
  * Limits: there are @max flows at most. Without memory for a flow, or beyond
  * that, its items go to one batch that all such keys share.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/preempt.h>

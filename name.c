@@ -22,8 +22,6 @@
  *
  * Locking: none.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/limits.h>

@@ -13,8 +13,6 @@
  *
  * Limits: max_active is at most FAIRWQ_MAX_ACTIVE.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/mutex.h>
@@ -315,7 +313,7 @@ static void pool_wait_drained(struct fairwq_pool *pool)
 	do {
 		pool_wait(pool);
 		if (++tries == 10 || tries % 100 == 0)
-			pr_warn("pool %s: not drained after %u tries\n",
+			pr_warn("fairwq: pool %s: not drained after %u tries\n",
 				pool->name, tries);
 	} while (!pool_is_idle(pool));
 }

@@ -32,8 +32,6 @@
  * Limits: sequencers share 32 locks. The item that completes does so for as
  * long as others are ready, and its batch is charged for that.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/hash.h>

@@ -21,8 +21,6 @@
  *
  * Limits: none on the number of serializers, or of items that wait in one.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 

@@ -12,8 +12,6 @@
  * Locking: pool->lock; pool->mutex, too, to take runners away.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/rculist.h>
 #include <linux/slab.h>

@@ -20,8 +20,6 @@
  * field.
  * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/export.h>

@@ -10,7 +10,7 @@
 #include <linux/spinlock.h>
 
 #include "bench.h"
-#include "core/compat.h"
+#include "compat.h"
 
 /* ---- workqueues ------------------------------------------------------- */
 

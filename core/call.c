@@ -20,8 +20,6 @@
  * with CONFIG_PREEMPT_COUNT, an RCU section only with that or
  * CONFIG_PREEMPT_RCU.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cred.h>
 #include <linux/irqflags.h>
 #include <linux/preempt.h>
@@ -44,7 +42,7 @@ void fairwq_call_begin(struct fairwq_call_state *state)
 static void call_state_report(const struct fairwq_call_state *before,
 			      fairwq_func_t func, const struct fairwq_batch *batch)
 {
-	pr_err("BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
+	pr_err("fairwq: BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
 	       "     preempt=%d->%d lock=%d->%d RCU=%d->%d irqs %s creds %s\n",
 	       func, batch->pool->name, batch->name,
 	       before->preempt, preempt_count(), before->locks,

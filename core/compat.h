@@ -8,8 +8,6 @@
  *   timer_destroy_on_stack()  another name               before 6.16
  *   guard()                 sparse does not know it      every kernel
  *   FAIRWQ_HAS_NOTIFIERS    the scheduler calls modules: with KVM
- *   FAIRWQ_HAS_LOCK_CMP_FN  the kernel has lock_set_cmp_fn(), and lockdep is on
- *   hrtimer_setup(), WQ_PERCPU, kthread_run_worker()     for bench and torture
  *
  * Invariant: a difference is found by what the headers define, or by compiling
  * a use of it (see Kbuild). It must not be found by the version number, because
@@ -64,11 +62,6 @@ static inline void fairwq_prefetchw(const void *p)
 #define FAIRWQ_HAS_NOTIFIERS
 #endif
 
-/* For the suite that reads lockdep's records: tests/core_lockdep_kunit.c. */
-#if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
-#define FAIRWQ_HAS_LOCK_CMP_FN
-#endif
-
 /* Both names of timers changed in 6.16. */
 #ifndef timer_container_of
 #define timer_destroy_on_stack	destroy_timer_on_stack
@@ -78,32 +71,5 @@ static inline void fairwq_prefetchw(const void *p)
 #ifndef __uninitialized
 #define __uninitialized
 #endif
-
-/* What bench/ and tests/torture use of newer kernels. */
-#ifdef FAIRWQ_COMPAT_TRIED
-#include <linux/hrtimer.h>
-#include <linux/kthread.h>
-#include <linux/workqueue.h>
-
-#ifndef FAIRWQ_HAS_HRTIMER_SETUP
-static inline void hrtimer_setup(struct hrtimer *timer,
-				 enum hrtimer_restart (*function)(struct hrtimer *timer),
-				 clockid_t clock, enum hrtimer_mode mode)
-{
-	hrtimer_init(timer, clock, mode);
-	timer->function = function;
-}
-#endif
-
-/* Kernels with WQ_PERCPU warn about a workqueue without it. */
-#ifndef FAIRWQ_HAS_WQ_PERCPU
-#define WQ_PERCPU		0
-#endif
-
-/* Since 6.14 kthread_create_worker() does not start the worker. */
-#ifndef kthread_run_worker
-#define kthread_run_worker	kthread_create_worker
-#endif
-#endif /* FAIRWQ_COMPAT_TRIED */
 
 #endif /* FAIRWQ_COMPAT_H */

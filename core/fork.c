@@ -40,8 +40,6 @@
  * 2018) and of lazy scheduling (Tzannes et al., TOPLAS 2014). A join that runs
  * nothing but its own task avoids what Wagner and Calder (PPoPP 1993) describe.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/cpumask.h>
 #include <linux/export.h>
 #include <linux/processor.h>

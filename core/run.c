@@ -24,8 +24,6 @@
  * Limits: after FAIRWQ_RUNNER_QUANTUM_MS a runner with more to do is queued
  * again.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include "asleep.h"
 #include "call.h"
 #include "fifo.h"

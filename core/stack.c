@@ -30,8 +30,6 @@
  * Source: XFS splits its btrees so, since it may be called with little stack
  * left.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/completion.h>
 #include <linux/minmax.h>
 #include <linux/nodemask.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Testing: the hook that test points call, and a count of grace periods. Empty
- * without FAIRWQ_TESTING. The test points are in testing.h. Each other
- * fairwq_test_*() is in the file that it looks into.
+ * Testing: the hook that test points call. Empty without FAIRWQ_TESTING. The
+ * test points are in testing.h. Each other fairwq_test_*() is in the file that
+ * it looks into.
  */
 #include <linux/export.h>
 
@@ -18,9 +18,5 @@ void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
 	WRITE_ONCE(fairwq_test_hook, hook);
 }
 EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
-
-/* Grace periods that the ends of batches, flows and pools waited for. */
-atomic_t fairwq_test_graces;
-EXPORT_SYMBOL_GPL(fairwq_test_graces);
 #endif
 

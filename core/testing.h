@@ -50,13 +50,6 @@ static inline void fairwq_test_point(enum fairwq_test_point point,
 		hook(point, batch);
 }
 
-extern atomic_t fairwq_test_graces;
-static inline void fairwq_count_grace(void)
-{
-	if (__is_defined(FAIRWQ_TESTING))
-		atomic_inc(&fairwq_test_graces);
-}
-
 long fairwq_test_live_batches(void);
 void fairwq_test_wait_released(void);
 void fairwq_test_flows_fail(unsigned int nth);

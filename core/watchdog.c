@@ -33,8 +33,6 @@
  * Limits: an item is reported once, with its stack; a pool reports ten a
  * second.
  */
-#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
-
 #include <linux/export.h>
 #include <linux/sched/debug.h>
 #include <linux/sched/task.h>
@@ -190,13 +188,13 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 	const struct hung_item *hung = &look->hung;
 
 	if (hung->task) {
-		pr_err("BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
+		pr_err("fairwq: BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
 		       hung->func, pool->name, hung->batch, hung->ms);
 		sched_show_task(hung->task);
 		put_task_struct(hung->task);
 	}
 	if (look->full_ms)
-		pr_warn("pool %s: no seat is left for %u ms, %u turns go on, %u sleep, and items wait\n",
+		pr_warn("fairwq: pool %s: no seat is left for %u ms, %u turns go on, %u sleep, and items wait\n",
 			pool->name, look->full_ms, look->nr_async, look->nr_asleep);
 }
 

@@ -17,7 +17,8 @@
 #include "core/compat.h"
 #include "lib/order.h"
 
-#ifdef FAIRWQ_HAS_LOCK_CMP_FN
+/* The kernel has lock_set_cmp_fn(), and lockdep is on. */
+#if defined(CONFIG_PROVE_LOCKING) && defined(lock_set_cmp_fn)
 
 #define need_lockdep(test)						\
 	do {								\

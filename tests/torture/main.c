@@ -15,7 +15,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include "core/compat.h"
+#include "bench/compat.h"
 #include "core/types.h"
 #include "tests/lib/judge.h"
 #include "torture.h"
