@@ -12,7 +12,7 @@
  *
  * Works that wait for a delay or a grace period are held. A dispose leaves them
  * alone, so the batch drains after the last of them has run. A shutdown ends
- * the delays: see fairwq_batch_step().
+ * the delays: see batch_step().
  *
  * Cancels of what a batch has queued are in work.c.
  *
@@ -136,7 +136,7 @@ EXPORT_SYMBOL_GPL(fairwq_batch_put);
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* Count a batch for all its owners, when it joins the pool and when it has left. */
+/* Count a batch for all that it ends with, when it joins the pool and when it has left. */
 static void batch_count_owned_locked(struct fairwq_batch *batch, int n)
 {
 	struct fairwq_batch *owner;
@@ -145,6 +145,8 @@ static void batch_count_owned_locked(struct fairwq_batch *batch, int n)
 
 	for (owner = batch->parent; owner; owner = owner->parent)
 		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
+	if (batch->shared)
+		WRITE_ONCE(batch->shared->nr_owned, batch->shared->nr_owned + n);
 }
 
 /* Let go of the pool. What is left is memory, with references to it. */
@@ -249,11 +251,17 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 	fairwq_kick_unlock(pool, flags);
 }
 
+/* Check whether @batch is one of the pool's own. */
+static bool is_default(const struct fairwq_batch *batch)
+{
+	return batch == batch->pool->registry.default_batch[batch->prio];
+}
+
 void fairwq_batch_dispose(struct fairwq_batch *batch)
 {
 	if (IS_ERR_OR_NULL(batch))
 		return;
-	if (WARN_ON_ONCE(batch->is_default))
+	if (WARN_ON_ONCE(is_default(batch)))
 		return;
 	fairwq_batch_retire(batch, false);
 	fairwq_batch_put(batch);
@@ -390,19 +398,19 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 /*
  * Create a batch and put it into its pool; in any context but NMI, if @gfp says
  * so. Takes over @name, also on error; NULL means that there was no memory for
- * it.
+ * it. @shared: the shared batch of the flows that it is of, or NULL.
  * Return: the batch, or an ERR_PTR().
  */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      bool is_default, const char *name, gfp_t gfp)
+				      struct fairwq_batch *shared, const char *name, gfp_t gfp)
 {
 	struct fairwq_batch *batch = batch_alloc(pool, attrs, name, gfp);
 	int err;
 
 	if (!batch)
 		return ERR_PTR(-ENOMEM);
-	batch->is_default = is_default;
+	batch->shared = shared;
 	err = batch_join(batch, gfp);
 	if (err) {
 		fairwq_batch_put(batch);
@@ -432,7 +440,7 @@ struct fairwq_batch *fairwq_batch_create(struct fairwq_pool *pool,
 	va_start(args, fmt);
 	name = fairwq_make_name(fmt, args);
 	va_end(args);
-	return fairwq_batch_new(pool, attrs, false, name, GFP_KERNEL);
+	return fairwq_batch_new(pool, attrs, NULL, name, GFP_KERNEL);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_create);
 
@@ -572,7 +580,7 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
  * End the delays of a batch that is shut down. Drop the works that have come
  * into it, unless they are to run. Return: true if the batch has left.
  */
-bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
+static bool batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
 	fairwq_delays_end(batch);
 	if (how & FAIRWQ_DROP_REST)
@@ -619,8 +627,11 @@ struct fairwq_batch *fairwq_own_batch(void)
 	return container_of(work, struct fairwq_batch, reap_work);
 }
 
+/* Check whether @owner owns @batch, or is the shared batch of its flows. */
 static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
 {
+	if (batch->shared == owner)
+		return true;
 	do {
 		batch = batch->parent;
 	} while (batch && batch != owner);
@@ -647,7 +658,7 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
  * Stop all of them first: from here on new items are refused, and what is there
  * is dropped if it is to be.
  */
-static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
+void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 {
 	bool drop = how & FAIRWQ_DROP_REST;
 	struct fairwq_batch *batch = NULL;
@@ -658,14 +669,14 @@ static void shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 }
 
 /* Look at all of them: works of one may wait for those of another in a serializer. */
-static bool shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
+bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
 {
 	struct fairwq_batch *owner = what, *batch = NULL;
-	bool left = fairwq_batch_step(owner, how, dropped);
+	bool left = batch_step(owner, how, dropped);
 
 	while ((batch = next_owned(owner, how, batch))) {
 		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);	/* it may be new */
-		fairwq_batch_step(batch, how, dropped);
+		batch_step(batch, how, dropped);
 	}
 	return left && (!(how & FAIRWQ_AND_OWNED) || !READ_ONCE(owner->nr_owned));
 }
@@ -679,7 +690,7 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		return 0;
 	if (how & ~(FAIRWQ_DROP_REST | FAIRWQ_AND_OWNED))
 		return fairwq_bad_arg("how has an unknown flag");
-	if (batch->is_default)
+	if (is_default(batch))
 		return fairwq_bad_arg("batch is a pool's own");
 	might_sleep();
 	/* It would wait for itself. */
@@ -689,9 +700,9 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		      own->pool->name, own->name, batch->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
-	shutdown_begin(batch, how);
+	fairwq_batch_shutdown_begin(batch, how);
 	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? NULL : batch,
-				   shutdown_round, batch, how, dropped);
+				   fairwq_batch_shutdown_round, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

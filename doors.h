@@ -68,7 +68,7 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on);
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      bool is_default, const char *name, gfp_t gfp);
+				      struct fairwq_batch *shared, const char *name, gfp_t gfp);
 int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 			     const struct fairwq_batch_attrs *attrs);
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
@@ -77,7 +77,8 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
 void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
-bool fairwq_batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped);
+void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how);
+bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dropped);
 typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
 				fairwq_round_t round, void *what, unsigned int how,

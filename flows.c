@@ -18,13 +18,17 @@
  *   closed     takes the lock, looks again, removed by a sweep a grace period
  *              opens it, queues             later, if it is still closed and has
  *                                           no item
- *   removed    makes a new one              freed when its batch has left
+ *   removed    makes a new one              freed after its released()
  *
  * A sweep does not wait for the grace period: it leaves that to the next sweep.
  *
  * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If
- * a holder shuts the batch down, the flow refuses items until that has left.
- * The next queue call puts a new flow in its place.
+ * a holder shuts the batch down, the flow refuses items until the batch is
+ * released. That takes the flow out of the tree: flow_released().
+ *
+ * The shared batch stands for all of them when they are shut down together, as
+ * an owner does for the batches that it owns. It counts those that have not
+ * left.
  *
  * Invariant: no item is refused because its flow is about to go.
  * Invariant: no item overtakes an earlier one of its key in an old batch. Queue
@@ -56,8 +60,6 @@
  * trouble without that much memory.
  */
 #define FLOWS_DFL_MAX		16384U
-/* Between two sweeps while there is no room: one looks at all flows. */
-#define FLOWS_FULL_PAUSE	(HZ / 10)
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
@@ -76,7 +78,10 @@ struct fairwq_flow {
 	 */
 	bool used;
 	unsigned long idle_since;	/* L: jiffies */
-	struct list_head link;		/* L: in one of the lists of @flows */
+	struct list_head link;		/* L: in a list of @flows, while it is in the tree */
+	struct fairwq_flows *flows;	/* I */
+	void (*released)(struct fairwq_batch *batch, void *priv); /* I: the driver's, or NULL */
+	void *priv;			/* I */
 	struct rcu_head rcu;
 };
 
@@ -90,11 +95,9 @@ struct fairwq_flows {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* L, see the head */
 	struct list_head list;		/* L: open flows, as the sweep comes to them */
 	struct list_head closed;	/* L: flows that were closed by the last sweep */
-	struct list_head going;		/* L: removed flows whose batch has not left */
 	unsigned long closed_at;	/* S: the grace period that @closed wait for, for RCU */
 	unsigned int nr;		/* L to write, read without: flows in @tree */
 	unsigned int max;		/* any: most of them; 0: no limit */
-	unsigned long full_at;		/* any: jiffies; a call found no room last */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I */
@@ -142,44 +145,34 @@ static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 	return node ? flow_of(node) : NULL;
 }
 
-/* Take a flow out of the tree. It stays until its batch has left. */
+/* Take a flow out of the tree. It stays until its batch is released. */
 static void flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
 
 	latch_tree_erase(&flow->node, &flows->tree, &fairwq_flow_ops);
-	list_move_tail(&flow->link, &flows->going);
+	list_del_init(&flow->link);
 	WRITE_ONCE(flows->nr, flows->nr - 1);
-}
-
-/* Check whether a holder has shut the flow down, and its batch has left. */
-static bool flow_has_left(const struct fairwq_flow *flow)
-{
-	return test_bit(FAIRWQ_BATCH_LEFT, &flow->batch->flags);
 }
 
 /* ---- a flow's beginning ----------------------------------------------- */
 
-/* Free a flow whose batch has left. */
-static void flow_free(struct fairwq_flow *flow)
+/*
+ * The released() of each flow's batch: tell the driver, then free the flow. If
+ * it is still in the tree, a holder has shut it down, and the next queue call
+ * makes a new one.
+ */
+static void flow_released(struct fairwq_batch *batch, void *priv)
 {
-	fairwq_batch_put(flow->batch);
+	struct fairwq_flow *flow = priv;
+
+	if (flow->released)
+		flow->released(batch, flow->priv);
+	scoped_guard(raw_spinlock_irq, &flow->flows->lock)
+		if (!list_empty(&flow->link))
+			flow_remove_locked(flow->flows, flow);
+	fairwq_batch_put(batch);
 	kfree_rcu(flow, rcu);
-}
-
-/* Free the flow that was removed first, if its batch has left. Return: whether it has. */
-static bool flows_free_first(struct fairwq_flows *flows)
-{
-	struct fairwq_flow *flow;
-
-	scoped_guard(raw_spinlock_irqsave, &flows->lock) {
-		flow = list_first_entry_or_null(&flows->going, struct fairwq_flow, link);
-		if (!flow || !flow_has_left(flow))
-			return false;
-		list_del(&flow->link);
-	}
-	flow_free(flow);
-	return true;
 }
 
 /* Check whether the caller may allocate: on PREEMPT_RT the allocator sleeps. */
@@ -226,10 +219,17 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 		return ERR_PTR(-ENOMEM);
 	flow->key = key;
 	flow->used = true;
+	flow->flows = flows;
+	INIT_LIST_HEAD(&flow->link);
 	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
 	if (!err) {
+		flow->released = attrs.batch.released;
+		flow->priv = attrs.batch.priv;
+		attrs.batch.released = flow_released;
+		attrs.batch.priv = flow;
 		name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
-		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, false, name, FLOWS_GFP);
+		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, flows->shared, name,
+					       FLOWS_GFP);
 		err = PTR_ERR_OR_ZERO(flow->batch);
 	}
 	if (!err)
@@ -247,9 +247,8 @@ static bool flows_are_full(const struct fairwq_flows *flows)
 }
 
 /*
- * Open the flow of @key. If there is none, or it has left, put @new in its
- * place. Return: the flow; NULL if there is none and @new is NULL; or an
- * ERR_PTR().
+ * Open the flow of @key. If there is none, put @new in its place. Return: the
+ * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
  */
 static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key,
 					     struct fairwq_flow *new)
@@ -261,13 +260,11 @@ static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key
 	if (flows->dying)
 		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
-	if (flow && !flow_has_left(flow)) {
+	if (flow) {
 		WRITE_ONCE(flow->closed, false);
 		WRITE_ONCE(flow->used, true);
 		return flow;
 	}
-	if (flow)
-		flow_remove_locked(flows, flow);
 	if (!new)
 		return NULL;
 	if (flows_are_full(flows))
@@ -284,11 +281,8 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 {
 	struct fairwq_flow *flow;
 
-	scoped_guard(raw_spinlock_irqsave, &flows->lock) {
+	scoped_guard(raw_spinlock_irqsave, &flows->lock)
 		flow = flow_claim_locked(flows, key, new);
-		if (new && flow != new)
-			list_add_tail(&new->link, &flows->going);
-	}
 	if (new && flow != new)
 		fairwq_batch_retire(new->batch, false);
 	return flow;
@@ -309,19 +303,6 @@ static void flows_arm(struct fairwq_flows *flows)
 				   flows_period(idle));
 }
 
-/*
- * There is no room for a flow. Let a sweep look soon for those that holders
- * have shut down, also if no flow goes because it is idle.
- */
-static void flows_make_room(struct fairwq_flows *flows)
-{
-	if (time_in_range_open(jiffies, READ_ONCE(flows->full_at),
-			       READ_ONCE(flows->full_at) + FLOWS_FULL_PAUSE))
-		return;
-	WRITE_ONCE(flows->full_at, jiffies);
-	mod_delayed_work(fairwq_reap_wq, &flows->sweep, 0);
-}
-
 /* ---- queueing --------------------------------------------------------- */
 
 /*
@@ -336,12 +317,12 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
 
-	/* Pairs with the grace period in flows_begin_shutdown(). No model. */
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
 	if (unlikely(READ_ONCE(flows->dying)))
 		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
 	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
-	if (likely(flow && !READ_ONCE(flow->closed) && !flow_has_left(flow))) {
+	if (likely(flow && !READ_ONCE(flow->closed))) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_FOUND, flow->batch);
 		/* All CPUs share the line: write it only if that says something new. */
 		if (!READ_ONCE(flow->used))
@@ -350,10 +331,8 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
 	/* Without the lock, because many may come here, and for each of their items. */
-	if (!flow && flows_are_full(flows)) {
-		flows_make_room(flows);
+	if (!flow && flows_are_full(flows))
 		return ERR_PTR(-ENOSPC);
-	}
 	flow = flow_claim(flows, key, NULL);
 	if (flow)
 		return flow;
@@ -362,7 +341,6 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	if (IS_ERR(new))
 		return new;
 	flow = flow_claim(flows, key, new);
-	flows_free_first(flows);	/* there may be no sweep that does */
 	/* A destroy waits for this section before it stops the sweep. */
 	flows_arm(flows);
 	return flow;
@@ -479,7 +457,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 /*
  * Check whether nothing needs the flow: no item is queued, runs or waits for a
  * delay, and no holder has a handle. The flow and the pool have a reference
- * each.
+ * each. One that a holder has shut down removes itself, when it is released.
  */
 static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 				const struct fairwq_flow *flow)
@@ -488,11 +466,9 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 
 	lockdep_assert_held(&flows->lock);
 
-	if (fairwq_batch_is_disposed(batch))
-		return flow_has_left(flow);
 	/* In this order, because a work that is let go is first in the inbox, then in flight. */
-	return kref_read(&batch->refs) <= 2 && fairwq_inbox_is_empty(batch) &&
-	       fairwq_batch_is_idle(batch);
+	return !fairwq_batch_is_disposed(batch) && kref_read(&batch->refs) <= 2 &&
+	       fairwq_inbox_is_empty(batch) && fairwq_batch_is_idle(batch);
 }
 
 /*
@@ -514,10 +490,7 @@ static bool flow_expired_locked(struct fairwq_flows *flows,
 	return limit && idle && time_after_eq(now, flow->idle_since + limit);
 }
 
-/*
- * Look at the first flow in the list, if there is one. Close it if it has
- * expired. Remove it at once if it has left, because no call can queue to it.
- */
+/* Look at the first flow in the list, if there is one. Close it if it has expired. */
 static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
 	struct fairwq_flow *flow;
@@ -527,10 +500,6 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 	flow = list_first_entry_or_null(&flows->list, struct fairwq_flow, link);
 	if (!flow)
 		return;
-	if (flow_has_left(flow)) {
-		flow_remove_locked(flows, flow);
-		return;
-	}
 	expired = flow_expired_locked(flows, flow, now);
 	if (expired)
 		WRITE_ONCE(flow->closed, true);
@@ -543,6 +512,7 @@ static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
  */
 static bool flows_remove_next(struct fairwq_flows *flows)
 {
+	struct fairwq_batch *batch;
 	struct fairwq_flow *flow;
 
 	scoped_guard(raw_spinlock_irq, &flows->lock) {
@@ -555,16 +525,17 @@ static bool flows_remove_next(struct fairwq_flows *flows)
 			return true;
 		}
 		flow_remove_locked(flows, flow);
+		batch = fairwq_batch_get(flow->batch);
 	}
-	fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flow->batch);
-	fairwq_batch_retire(flow->batch, false);
+	fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, batch);
+	fairwq_batch_dispose(batch);
 	return true;
 }
 
 /*
  * Remove the flows that an earlier sweep has closed, if a grace period has
- * passed since. Then look at each flow once, as if it were @now. Close those
- * that have expired, and remove those that have left.
+ * passed since. Then look at each flow once, as if it were @now, and close those
+ * that have expired.
  *
  * It does not wait, because RCU works and the ends of batches wait for the same
  * workers.
@@ -577,8 +548,6 @@ bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 
 	if (READ_ONCE(flows->dying))
 		return false;
-	while (flows_free_first(flows))
-		cond_resched();
 	if (!list_empty(&flows->closed)) {
 		/* Calls that found one open have queued. Pairs with flow_get(). No model. */
 		if (!poll_state_synchronize_rcu(flows->closed_at))
@@ -607,7 +576,7 @@ static void flows_sweep_fn(struct work_struct *work)
 
 	fairwq_flows_sweep(flows, jiffies);
 	/* Without flows the next one that is made arms it. */
-	if (READ_ONCE(flows->nr) || !list_empty(&flows->going))
+	if (READ_ONCE(flows->nr))
 		flows_arm(flows);
 }
 
@@ -623,7 +592,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	/*
 	 * A destroy cancels what is armed here, because it waits for the calls
 	 * that have not seen @dying. Pairs with the grace period in
-	 * flows_begin_shutdown(). No model.
+	 * fairwq_flows_shutdown(). No model.
 	 */
 	guard(rcu)();
 	WRITE_ONCE(flows->idle, idle);
@@ -665,7 +634,7 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	shared_attrs = *attrs;
 	shared_attrs.max_queued = 0;
 	shared_attrs.ordered = true;
-	shared = fairwq_batch_new(pool, &shared_attrs, false, kstrdup("flows-shared", GFP_KERNEL),
+	shared = fairwq_batch_new(pool, &shared_attrs, NULL, kstrdup("flows-shared", GFP_KERNEL),
 				  GFP_KERNEL);
 	if (IS_ERR(shared)) {
 		kfree(flows);
@@ -675,7 +644,6 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	raw_spin_lock_init(&flows->lock);
 	INIT_LIST_HEAD(&flows->list);
 	INIT_LIST_HEAD(&flows->closed);
-	INIT_LIST_HEAD(&flows->going);
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
 	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
@@ -683,58 +651,10 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	flows->pool = pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	flows->max = FLOWS_DFL_MAX;
-	flows->full_at = jiffies - FLOWS_FULL_PAUSE;
 	atomic_inc(&pool->registry.nr_flows);
 	return flows;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
-
-/*
- * Stop all flows first, so that their items run, or are dropped, while this
- * call waits for one. From here on no flow is made, and none is removed. But a
- * queue call that is under way may still let a new one go.
- */
-static void flows_begin_shutdown(struct fairwq_flows *flows, bool drop)
-{
-	struct fairwq_flow *flow;
-
-	scoped_guard(raw_spinlock_irq, &flows->lock)
-		WRITE_ONCE(flows->dying, true);
-	cancel_delayed_work_sync(&flows->sweep);
-	list_splice_init(&flows->closed, &flows->list);
-	list_for_each_entry(flow, &flows->list, link)
-		fairwq_batch_retire(flow->batch, drop);
-	fairwq_batch_retire(flows->shared, drop);
-	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
-	/*
-	 * Calls that have not seen that have queued. Pairs with flow_get(). No
-	 * model.
-	 */
-	fairwq_batch_wait_grace();
-	list_splice_init(&flows->going, &flows->list);
-}
-
-/*
- * Free the flows whose batches have left. To drop a work of one flow may let a
- * work of another one go, out of a serializer. Therefore look at all flows if
- * works are dropped.
- * Return: true if no flow is left.
- */
-static bool flows_round(void *what, unsigned int how, fairwq_func_t dropped)
-{
-	struct fairwq_flows *flows = what;
-	struct fairwq_flow *flow, *next;
-
-	list_for_each_entry_safe(flow, next, &flows->list, link) {
-		if (fairwq_batch_step(flow->batch, how, dropped)) {
-			list_del(&flow->link);
-			flow_free(flow);
-		} else if (!(how & FAIRWQ_DROP_REST)) {
-			return false;
-		}
-	}
-	return fairwq_batch_step(flows->shared, how, dropped) && list_empty(&flows->list);
-}
 
 int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
@@ -751,8 +671,21 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		      own->pool->name, own->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(flows->shared);
-	flows_begin_shutdown(flows, how & FAIRWQ_DROP_REST);
-	fairwq_batch_shutdown_wait(flows->pool, NULL, flows_round, flows, how, dropped);
+	/* From here on no flow is made, and no sweep removes one. */
+	scoped_guard(raw_spinlock_irq, &flows->lock)
+		WRITE_ONCE(flows->dying, true);
+	cancel_delayed_work_sync(&flows->sweep);
+	/* First, so that items run, or are dropped, while this waits for a grace period. */
+	how |= FAIRWQ_AND_OWNED;
+	fairwq_batch_shutdown_begin(flows->shared, how);
+	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
+	/*
+	 * Calls that have not seen that have queued, or let a new flow go. Pairs
+	 * with flow_get(). No model.
+	 */
+	fairwq_batch_wait_grace();
+	fairwq_batch_shutdown_wait(flows->pool, NULL, fairwq_batch_shutdown_round, flows->shared,
+				   how, dropped);
 	/* It does nothing any more, but a call that was under way may have armed it. */
 	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&flows->pool->registry.nr_flows);

@@ -123,7 +123,7 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
 
 	for (prio = 0; prio < ARRAY_SIZE(name); prio++) {
 		attrs.prio = prio;
-		batch = fairwq_batch_new(pool, &attrs, true,
+		batch = fairwq_batch_new(pool, &attrs, NULL,
 					 kstrdup(name[prio], GFP_KERNEL), GFP_KERNEL);
 		if (IS_ERR(batch))
 			return PTR_ERR(batch);

@@ -217,10 +217,9 @@ struct fairwq_batch {
 	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
 	u8 prio;			/* I: enum fairwq_prio */
 	u8 depth;			/* I: number of its owners */
-	bool is_default;		/* I */
 	unsigned int max_queued;	/* I: 0: no limit */
 	unsigned int max_active;	/* I: 0: no limit */
-	unsigned int nr_owned;		/* p: batches below it that have not left */
+	unsigned int nr_owned;		/* p: batches below it, or of its flows, that have not left */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 	const char *name;		/* I */
 	u64 seq;			/* I */
@@ -253,6 +252,7 @@ struct fairwq_batch {
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
 
+	struct fairwq_batch *shared;	/* I: that of the flows that it is of; or NULL */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_head rcu;		/* frees it when it was put */
 };
