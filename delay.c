@@ -104,16 +104,6 @@ static int reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 	return ret;
 }
 
-static void unreserve(struct fairwq_batch *batch)
-{
-	bool last;
-
-	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
-		last = fairwq_inbox_forget_locked(batch);
-	if (last)
-		fairwq_reap(batch);
-}
-
 /*
  * Move a pending work to @batch, which holds it. The work is pending all the
  * time, so no other call can queue it meanwhile. Return: as fairwq_try_take().
@@ -153,7 +143,7 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 		ret = move_pending(batch, dwork, delay);
 		if (ret > 0)
 			return 1;
-		unreserve(batch);
+		fairwq_let_go(batch);
 		if (!ret) {
 			ret = queue_after(batch, dwork, delay);
 			if (ret)

@@ -67,11 +67,11 @@ static bool become_last(struct fairwq_serializer *serializer, unsigned int how,
 		return false;
 	if (!(how & FAIRWQ_DROP_REST))
 		return fairwq_burst_detach(fairwq_runner_current(), serializer);
-	fairwq_waitlist_refuse(serializer);
+	fairwq_waitlist_end(serializer, 1, false);
 	fairwq_waitlist_drop(serializer, dropped);
 	last = fairwq_burst_detach(fairwq_runner_current(), serializer);
 	if (!last)
-		fairwq_waitlist_accept(serializer);
+		fairwq_waitlist_end(serializer, -1, false);
 	return last;
 }
 
@@ -87,11 +87,9 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 		return 0;
 	if (fairwq_serializer_from_inside(serializer, __func__))
 		return -EDEADLK;
-	fairwq_waitlist_refuse(serializer);
-	if (how & FAIRWQ_DROP_REST) {
-		fairwq_waitlist_stop(serializer);
+	fairwq_waitlist_end(serializer, 1, how & FAIRWQ_DROP_REST);
+	if (how & FAIRWQ_DROP_REST)
 		fairwq_waitlist_drop(serializer, dropped);
-	}
 	while (fairwq_waitlist_wait(serializer))
 		;
 	return 0;

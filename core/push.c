@@ -48,6 +48,17 @@ void fairwq_reap(struct fairwq_batch *batch)
 	fairwq_fifo_reap_locked(batch);
 }
 
+/* Count a work of @batch as not held any more, under rcu_read_lock() or a raw lock. */
+void fairwq_let_go(struct fairwq_batch *batch)
+{
+	bool last;
+
+	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
+		last = fairwq_inbox_forget_locked(batch);
+	if (last)
+		fairwq_reap(batch);
+}
+
 /*
  * Queue a work, under rcu_read_lock(). Return: 1; 0 if the work was pending; or
  * a negative error.

@@ -8,6 +8,7 @@
 
 void fairwq_activate(struct fairwq_batch *batch);
 void fairwq_reap(struct fairwq_batch *batch);
+void fairwq_let_go(struct fairwq_batch *batch);
 int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_arrive(struct fairwq_work *work);
 void fairwq_delay_timer_fn(struct timer_list *timer);

@@ -219,16 +219,12 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 	return fairwq_inbox_put_locked(batch, work) ? batch : NULL;
 }
 
-/*
- * Take @work out, and set its word to @word. Return: the batch it was bound
- * for, if the caller must call fairwq_reap() for it when it has dropped the
- * lock; or NULL.
- */
-static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
-					   struct fairwq_work *work, long word)
+/* Take @work out, and set its word to @word. */
+static void release_listed(struct fairwq_serializer *serializer, struct fairwq_work *work,
+			   long word)
 {
 	struct fairwq_batch *batch = fairwq_work_batch(work);
-	bool last = false, held;
+	bool held;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
@@ -240,12 +236,9 @@ static struct fairwq_batch *release_listed(struct fairwq_serializer *serializer,
 	 * one that has gone. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
-	if (held) {
-		guard(raw_spinlock)(&batch->inbox.lock);
-		last = fairwq_inbox_forget_locked(batch);
-	}
+	if (held)
+		fairwq_let_go(batch);
 	fairwq_waitlist_wake_locked(serializer, work);
-	return last ? batch : NULL;
 }
 
 /*
@@ -437,40 +430,27 @@ static struct fairwq_work *first_work_locked(struct fairwq_serializer *serialize
  */
 static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 {
-	struct fairwq_batch *batch = NULL;
 	struct fairwq_work *work;
 
-	guard(rcu)();
-	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		work = first_work_locked(serializer);
-		if (work)
-			batch = release_listed(serializer, work, 0);
-		if (!serializer->in_flight)
-			fairwq_waitlist_first_locked(serializer);
-	}
-	if (batch)
-		fairwq_reap(batch);
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	work = first_work_locked(serializer);
+	if (work)
+		release_listed(serializer, work, 0);
+	if (!serializer->in_flight)
+		fairwq_waitlist_first_locked(serializer);
 	return work;
 }
 
-/* Refuse new items, until fairwq_waitlist_accept() was called as often. */
-void fairwq_waitlist_refuse(struct fairwq_serializer *serializer)
+/*
+ * Count @n more calls that end @serializer, and refuse new items while there
+ * are some. With @drop what waits does not start from here on, and the caller
+ * takes it out.
+ */
+void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop)
 {
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	WRITE_ONCE(serializer->ending, serializer->ending + 1);
-}
-
-void fairwq_waitlist_accept(struct fairwq_serializer *serializer)
-{
-	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	WRITE_ONCE(serializer->ending, serializer->ending - 1);
-}
-
-/* From here on what waits does not start. The caller takes it out. */
-void fairwq_waitlist_stop(struct fairwq_serializer *serializer)
-{
-	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	serializer->dropping = true;
+	WRITE_ONCE(serializer->ending, serializer->ending + n);
+	serializer->dropping |= drop;
 }
 
 /*
@@ -496,17 +476,13 @@ int fairwq_waitlist_take(struct fairwq_work *work, long word)
 {
 	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
-	struct fairwq_batch *batch;
 
 	if (!serializer)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
-	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		if (!is_listed_locked(work, serializer))
-			return FAIRWQ_AGAIN;
-		batch = release_listed(serializer, work, word);
-	}
-	if (batch)
-		fairwq_reap(batch);
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	if (!is_listed_locked(work, serializer))
+		return FAIRWQ_AGAIN;
+	release_listed(serializer, work, word);
 	return 1;
 }

@@ -21,9 +21,7 @@ void fairwq_waitlist_wake_locked(const struct fairwq_serializer *serializer,
 				 const struct fairwq_work *work);
 struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *serializer);
 struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_serializer *serializer);
-void fairwq_waitlist_refuse(struct fairwq_serializer *serializer);
-void fairwq_waitlist_accept(struct fairwq_serializer *serializer);
-void fairwq_waitlist_stop(struct fairwq_serializer *serializer);
+void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));
 bool fairwq_waitlist_wait(struct fairwq_serializer *serializer);

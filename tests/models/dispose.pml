@@ -293,7 +293,7 @@ proctype mod(byte me)
 			assert(!freed && !reaped);
 			d_step { timer = true; cancelled = 0 }
 		:: else ->
-			/* unreserve() */
+			/* fairwq_let_go() */
 			d_step { at_batch(); nr_held-- }
 			reap()
 		fi
