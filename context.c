@@ -137,7 +137,7 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	struct in_context in = { .task = current, .context = context };
 	struct fairwq_context *outer = current_context();
 	struct fairwq_serializer *serializer = runner ? runner->turn.serializer : NULL;
-	struct fairwq_forker *forker = runner ? runner->forker : NULL;
+	struct fairwq_forker *forker = runner ? &runner->forker : NULL;
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
 	const struct cred *cred;
@@ -163,9 +163,8 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	}
 	fairwq_call_begin(&state);
 	func(arg);
-	if (runner && runner->forker)
-		fairwq_forks_end(runner->forker);
 	if (forker) {
+		fairwq_forks_end(runner);
 		list_splice(&forks, &forker->forks.list);
 		list_splice(&promoted, &forker->promoted);
 	}

@@ -53,9 +53,6 @@ struct fairwq_context {
 struct seq_file;
 
 /* tune.c */
-/* For an item, for which memory reclaim may wait. It does without, if there is none. */
-#define FAIRWQ_ITEM_GFP		(GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN)
-
 int fairwq_pool_add_runner(struct fairwq_pool *pool, gfp_t gfp);
 void fairwq_pool_grow_fn(struct work_struct *work);
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);

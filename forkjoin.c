@@ -24,7 +24,6 @@
  */
 #include <linux/completion.h>
 #include <linux/export.h>
-#include <linux/slab.h>
 #include <linux/wait_bit.h>
 
 #include "core/compat.h"
@@ -68,12 +67,11 @@ static void run_task(struct fairwq_work *work)
 	/* Reports and tables name the task. */
 	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)task->func);
 	runner->origin = task->origin;
-	flags = fairwq_scopes_enter(READ_ONCE(task->origin->forker->scopes));
+	flags = fairwq_scopes_enter(READ_ONCE(task->origin->forker.scopes));
 	fairwq_task_here(&call.self);
 	task->forks = call.self.forks;
 	call_in_context(context, &call);
-	if (runner->forker)
-		fairwq_forks_end(runner->forker);
+	fairwq_forks_end(runner);
 	runner->origin = NULL;
 	fairwq_scopes_leave(flags);
 	/*
@@ -104,31 +102,16 @@ static void run_on_a_stack(void *arg)
 
 /* ---- an item begins to fork --------------------------------------------- */
 
-/* Make what @runner needs to fork. Return: that, or NULL without memory. */
-static struct fairwq_forker *make_forker(struct fairwq_runner *runner)
-{
-	struct fairwq_forker *forker;
-
-	might_sleep();
-	forker = kzalloc(sizeof(*forker), FAIRWQ_ITEM_GFP);
-	if (!forker)
-		return NULL;
-	INIT_LIST_HEAD(&forker->forks.list);
-	INIT_LIST_HEAD(&forker->promoted);
-	forker->forks.hungry = &runner->pool->crew.hungry;
-	forker->runner = runner;
-	forker->run_task = run_task;
-	runner->forker = forker;
-	return forker;
-}
-
 void fairwq_task_here(struct fairwq_task *self)
 {
 	struct fairwq_runner *runner = fairwq_runner_current();
-	struct fairwq_forker *forker = runner ? runner->forker ?: make_forker(runner) : NULL;
 
 	self->func = NULL;
-	self->forks = forker ? &forker->forks : NULL;
+	self->forks = NULL;
+	if (!runner)
+		return;
+	runner->forker.run_task = run_task;
+	self->forks = &runner->forker.forks;
 }
 EXPORT_SYMBOL_GPL(fairwq_task_here);
 

@@ -69,7 +69,8 @@ void fairwq_pool_grow_fn(struct work_struct *work)
 
 	/* What frees memory may wait for this runner, so this must not wait for memory. */
 	fairwq_pool_add_runner(pool, pool->flags & FAIRWQ_MEM_RECLAIM ?
-			       GFP_NOWAIT | __GFP_NOWARN : FAIRWQ_ITEM_GFP);
+			       GFP_NOWAIT | __GFP_NOWARN :
+			       GFP_NOIO | __GFP_NORETRY | __GFP_NOWARN);
 }
 
 /*

@@ -60,9 +60,9 @@
 /* Most calls between two readings of the clock. */
 #define MAX_SKIP		31U
 
-static struct fairwq_forker *to_forker(struct fairwq_forks *forks)
+static struct fairwq_runner *to_runner(struct fairwq_forks *forks)
 {
-	return container_of(forks, struct fairwq_forker, forks);
+	return container_of(forks, struct fairwq_runner, forker.forks);
 }
 
 /* ---- promotion ---------------------------------------------------------- */
@@ -80,11 +80,12 @@ static int next_cpu(void)
 }
 
 /* Promote the oldest task, if a runner is free. Model: tests/models/fork.pml. */
-static void promote_oldest(struct fairwq_forker *forker)
+static void promote_oldest(struct fairwq_runner *runner)
 {
 	static struct lock_class_key key;
+	struct fairwq_forker *forker = &runner->forker;
 	struct fairwq_task *task = list_first_entry(&forker->forks.list, struct fairwq_task, node);
-	struct fairwq_runner *runner = forker->runner, *kick = NULL;
+	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = runner->pool;
 	unsigned long flags;
 
@@ -134,10 +135,10 @@ static bool promotes_now(struct fairwq_forker *forker)
 /* Promote a task, because a runner is free, unless one was promoted just now. */
 void __fairwq_fork_hungry(struct fairwq_forks *forks)
 {
-	struct fairwq_forker *forker = to_forker(forks);
+	struct fairwq_runner *runner = to_runner(forks);
 
-	if (!list_empty(&forks->list) && promotes_now(forker))
-		promote_oldest(forker);
+	if (!list_empty(&forks->list) && promotes_now(&runner->forker))
+		promote_oldest(runner);
 }
 EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
 
@@ -149,9 +150,9 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  *
  * Return: false if a runner has begun it.
  */
-static bool take_back(struct fairwq_forker *forker, struct fairwq_task *task)
+static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
-	struct fairwq_pool *pool = forker->runner->pool;
+	struct fairwq_pool *pool = runner->pool;
 
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (!atomic_long_read(&task->work.data)) {
@@ -159,7 +160,7 @@ static bool take_back(struct fairwq_forker *forker, struct fairwq_task *task)
 		return false;
 	}
 	list_del(&task->work.node);
-	fairwq_fifo_removed_locked(forker->runner->turn.batch, &task->work);
+	fairwq_fifo_removed_locked(runner->turn.batch, &task->work);
 	atomic_long_set(&task->work.data, 0);
 	list_del(&task->node);
 	return true;
@@ -172,27 +173,18 @@ static bool is_done(const struct fairwq_task *task)
 	return smp_load_acquire(&task->origin) == FAIRWQ_TASK_DONE;
 }
 
-/* Look for the end of a stolen task, for as long as that is cheaper than to sleep. */
-static bool spin_for(const struct fairwq_task *task)
+/* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
+static void await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 {
 	u64 end = fairwq_clock() + SPIN_NS;
 
-	do {
-		if (is_done(task))
-			return true;
+	while (!is_done(task) && !need_resched() && fairwq_clock() < end)
 		cpu_relax();
-	} while (!need_resched() && fairwq_clock() < end);
-	return false;
-}
-
-/* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
-static void await_stolen(struct fairwq_forker *forker, struct fairwq_task *task)
-{
-	if (!spin_for(task)) {
+	if (!is_done(task)) {
 		/* Another runner works in the place of this one. */
-		fairwq_seat_block(forker->runner);
+		fairwq_seat_block(runner);
 		wait_var_event(&task->origin, is_done(task));
-		fairwq_seat_unblock(forker->runner);
+		fairwq_seat_unblock(runner);
 	}
 	list_del(&task->node);
 }
@@ -200,11 +192,11 @@ static void await_stolen(struct fairwq_forker *forker, struct fairwq_task *task)
 /* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {
-	struct fairwq_forker *forker = to_forker(self->forks);
+	struct fairwq_runner *runner = to_runner(self->forks);
 
 	might_sleep();
-	if (!take_back(forker, task)) {
-		await_stolen(forker, task);
+	if (!take_back(runner, task)) {
+		await_stolen(runner, task);
 		return false;
 	}
 	task->forks = self->forks;
@@ -228,8 +220,7 @@ static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
 void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func)
 {
-	struct fairwq_forker *forker = to_forker(self->forks);
-	struct list_head *list = &forker->forks.list;
+	struct list_head *list = &self->forks->list;
 
 	if (list_empty(list))
 		return;			/* @newest was promoted meanwhile */
@@ -237,7 +228,7 @@ void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 		newest = list;
 	list->prev = newest;
 	newest->next = list;
-	warn_unjoined(&forker->runner->turn, func);
+	warn_unjoined(&to_runner(self->forks)->turn, func);
 }
 EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
@@ -245,16 +236,16 @@ EXPORT_SYMBOL_GPL(__fairwq_task_left);
  * Report a function that has returned without a join of what it forked. Forget
  * its private tasks. Join those that other runners have, or will have.
  */
-void fairwq_forks_unjoined(struct fairwq_forker *forker)
+void fairwq_forks_unjoined(struct fairwq_runner *runner)
 {
-	const struct fairwq_turn *turn = &forker->runner->turn;
+	struct list_head *promoted = &runner->forker.promoted;
 	struct fairwq_task *task;
 
-	warn_unjoined(turn, turn->func);
-	INIT_LIST_HEAD(&forker->forks.list);
-	while (!list_empty(&forker->promoted)) {
-		task = list_first_entry(&forker->promoted, struct fairwq_task, node);
-		if (!take_back(forker, task))
-			await_stolen(forker, task);
+	warn_unjoined(&runner->turn, runner->turn.func);
+	INIT_LIST_HEAD(&runner->forker.forks.list);
+	while (!list_empty(promoted)) {
+		task = list_first_entry(promoted, struct fairwq_task, node);
+		if (!take_back(runner, task))
+			await_stolen(runner, task);
 	}
 }

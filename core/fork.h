@@ -5,28 +5,14 @@
 
 #include "types.h"
 
-/*
- * A forker: what a runner needs beside, once an item of it has forked. Only
- * that runner uses it. See fork.c.
- */
-struct fairwq_forker {
-	struct fairwq_forks forks;	/* private tasks */
-	struct list_head promoted;	/* tasks that were promoted, and not joined */
-	struct fairwq_runner *runner;
-	fairwq_func_t run_task;		/* the function of the work of a task */
-	unsigned int skip;		/* calls before the clock is read again */
-	unsigned int step;		/* @skip, as it was set last */
-	u64 promote_at;			/* not before, ns */
-	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
-};
-
-void fairwq_forks_unjoined(struct fairwq_forker *forker);
+void fairwq_forks_unjoined(struct fairwq_runner *runner);
 
 /* Check that a function that has returned has joined all that it has forked. */
-static inline void fairwq_forks_end(struct fairwq_forker *forker)
+static inline void fairwq_forks_end(struct fairwq_runner *runner)
 {
-	if (unlikely(!list_empty(&forker->forks.list) || !list_empty(&forker->promoted)))
-		fairwq_forks_unjoined(forker);
+	if (unlikely(!list_empty(&runner->forker.forks.list) ||
+		     !list_empty(&runner->forker.promoted)))
+		fairwq_forks_unjoined(runner);
 }
 
 #endif /* FAIRWQ_FORK_H */

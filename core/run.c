@@ -71,8 +71,7 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	trace_fairwq_start(turn, work);
 	fairwq_call(work, turn, state);
 	/* @work may have been freed: from here on it is only an address. */
-	if (unlikely(runner->forker))
-		fairwq_forks_end(runner->forker);
+	fairwq_forks_end(runner);
 	if (unlikely(runner->nr_blocks))
 		end_blocks(runner);
 	turn->run = 0;

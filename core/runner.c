@@ -161,6 +161,9 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 	INIT_LIST_HEAD(&runner->idle_node);
 	raw_spin_lock_init(&runner->park_lock);
 	INIT_LIST_HEAD(&runner->parked);
+	INIT_LIST_HEAD(&runner->forker.forks.list);
+	INIT_LIST_HEAD(&runner->forker.promoted);
+	runner->forker.forks.hungry = &pool->crew.hungry;
 	runner->pool = pool;
 	err = xa_alloc_cyclic(&fairwq_runners, &runner->id, runner, xa_limit_32b,
 			      &fairwq_next_runner_id, gfp);
@@ -177,6 +180,5 @@ void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	fairwq_asleep_uninit(runner);
 	xa_erase(&fairwq_runners, runner->id);
-	kfree(runner->forker);
 	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */
 }

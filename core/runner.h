@@ -17,6 +17,7 @@
 #include <linux/xarray.h>
 
 #include "compat.h"
+#include "fairwq.h"
 
 struct fairwq_batch;
 struct fairwq_pool;
@@ -49,6 +50,17 @@ struct fairwq_crew {
 	unsigned int nr_runners;	/* P */
 	struct work_struct grow;	/* adds a runner, because none is idle */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
+};
+
+/* By what the items of a runner fork. Only that runner uses it. See fork.c. */
+struct fairwq_forker {
+	struct fairwq_forks forks;	/* private tasks */
+	struct list_head promoted;	/* tasks that were promoted, and not joined */
+	fairwq_func_t run_task;		/* the function of the work of a task */
+	unsigned int skip;		/* calls before the clock is read again */
+	unsigned int step;		/* @skip, as it was set last */
+	u64 promote_at;			/* not before, ns */
+	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
 };
 
 /* What finds out whether the item of a runner sleeps. See asleep.c. */

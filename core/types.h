@@ -124,7 +124,7 @@ struct fairwq_runner {
 	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
-	struct fairwq_forker *forker;	/* R, set once: NULL: no item has forked yet */
+	struct fairwq_forker forker;	/* R, but for what its comments say */
 	/* R; read by its tasks: that of the item, while the function runs, or NULL */
 	const struct fairwq_sequencer *sequencer;
 	unsigned int nr_blocks;		/* R, a hint for others: sections of it that may block */
