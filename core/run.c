@@ -150,10 +150,8 @@ static void turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch 
 
 	turn->quick = batch->quick;
 	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
-	if (turn->quick) {
-		pool->crew.nr_quick++;
-		pool->crew.quick_at = jiffies;
-	}
+	pool->crew.nr_quick += turn->quick;
+	pool->crew.began_at = jiffies;
 	runner->away = 0;
 	WRITE_ONCE(runner->yield, false);
 }

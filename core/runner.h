@@ -37,7 +37,7 @@ struct fairwq_crew {
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	bool hungry;			/* p: fewer are active than may; a hint for forks */
 	struct list_head idle;		/* P: runners; the last to run is first */
-	unsigned long quick_at;		/* P: jiffies when the last of @nr_quick began */
+	unsigned long began_at;		/* P: jiffies when a turn began last */
 	u64 turn_number;		/* P: number of the turn that was taken last */
 	u64 nr_taken;			/* P: items that were taken: a counter, see stats.h */
 

@@ -56,30 +56,6 @@
 /* ---- a seat is taken, and left ----------------------------------------- */
 
 /*
- * Say whether a seat is free, for items that fork. Call this where @nr_active
- * or @seats changes. Model: tests/models/seat.pml.
- */
-static void update_hungry_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_crew *crew = &pool->crew;
-	bool hungry = crew->nr_active < crew->seats;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (hungry != crew->hungry)
-		WRITE_ONCE(crew->hungry, hungry);
-}
-
-/* Count @n more runners that have a seat. */
-static void count_active_locked(struct fairwq_pool *pool, int n)
-{
-	lockdep_assert_held(&pool->lock);
-
-	pool->crew.nr_active += n;
-	update_hungry_locked(pool);
-}
-
-/*
  * Return how many runners may be active or asleep. Each of them may have a turn
  * that will go on after its function. So no turn that begins can lead to more
  * than @max_async that do.
@@ -105,7 +81,11 @@ bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool)
 	       (crew->nr_asleep || crew->nr_async);
 }
 
-/* Say how many seats there are. */
+/*
+ * Say how many seats there are, and whether one is free, for items that fork.
+ * Call this where a number that @seats depends on, or @nr_active, has changed.
+ * Model: tests/models/seat.pml.
+ */
 static void update_seats_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_crew *crew = &pool->crew;
@@ -114,7 +94,8 @@ static void update_seats_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	crew->seats = min(crew->max_active, room - min(crew->nr_asleep, room));
-	update_hungry_locked(pool);
+	if (crew->hungry != (crew->nr_active < crew->seats))
+		WRITE_ONCE(crew->hungry, !crew->hungry);
 }
 
 /* Change the number of seats. */
@@ -178,7 +159,8 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 	}
 	list_del_init(&runner->idle_node);
 	WRITE_ONCE(runner->seated, true);
-	count_active_locked(pool, 1);
+	pool->crew.nr_active++;
+	update_seats_locked(pool);
 	pool->tally.counter[FAIRWQ_KICKS]++;
 	return runner;
 }
@@ -192,7 +174,8 @@ void fairwq_seat_leave_locked(struct fairwq_runner *runner)
 
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	WRITE_ONCE(runner->seated, false);
-	count_active_locked(pool, -1);
+	pool->crew.nr_active--;
+	update_seats_locked(pool);
 	list_add(&runner->idle_node, &pool->crew.idle);
 	trace_fairwq_runner(pool, runner, "idle");
 }
@@ -210,14 +193,14 @@ void fairwq_seat_not_quick_locked(struct fairwq_runner *runner)
 
 /*
  * Check whether some runner is at an item that is over at once, as that one
- * then takes what waits. If it does not, the timer finds that. Runners that
- * have been at such items since an earlier tick do not count.
+ * then takes what waits. If it does not, the timer finds that. If no turn has
+ * begun in this tick, such runners do not count.
  */
 bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->crew.nr_quick && !time_after(jiffies, pool->crew.quick_at);
+	return pool->crew.nr_quick && !time_after(jiffies, pool->crew.began_at);
 }
 
 /*

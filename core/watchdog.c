@@ -126,29 +126,13 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	strscpy(hung->batch, turn->batch->name, sizeof(hung->batch));
 }
 
-/* See whether a turn has begun since the last look. */
-static void note_turn_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_watch *watch = &pool->watch;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (watch->turn == pool->crew.turn_number)
-		return;
-	watch->turn = pool->crew.turn_number;
-	watch->began_at = jiffies;
-	watch->full_told = false;
-}
-
 /* Return for how many ms the pool has been full, and no turn has begun; or 0. */
-unsigned int fairwq_full_ms_locked(struct fairwq_pool *pool)
+unsigned int fairwq_full_ms_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	note_turn_locked(pool);
-	if (!fairwq_seat_is_full_locked(pool))
-		return 0;
-	return jiffies_to_msecs(jiffies - pool->watch.began_at);
+	return fairwq_seat_is_full_locked(pool) ?
+	       jiffies_to_msecs(jiffies - pool->crew.began_at) : 0;
 }
 
 /*
@@ -160,14 +144,14 @@ static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
 	lockdep_assert_held(&pool->lock);
 
-	note_turn_locked(pool);
-	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
-	    !is_long_ago_locked(pool, pool->watch.began_at))
-		return;
-	pool->watch.full_told = true;
-	look->nr_async = pool->crew.nr_async;
-	look->nr_asleep = pool->crew.nr_asleep;
-	look->full_ms = fairwq_full_ms_locked(pool);
+	if (!is_long_ago_locked(pool, pool->crew.began_at)) {
+		pool->watch.full_told = false;
+	} else if (is_full_locked(pool) && pool->tree.nr_eligible) {
+		pool->watch.full_told = true;
+		look->nr_async = pool->crew.nr_async;
+		look->nr_asleep = pool->crew.nr_asleep;
+		look->full_ms = fairwq_full_ms_locked(pool);
+	}
 }
 
 static void look(struct fairwq_pool *pool, struct look *look)

@@ -15,14 +15,12 @@ struct fairwq_pool;
 struct fairwq_watch {
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
-	u64 turn;			/* P: the last one that had begun when it looked */
-	unsigned long began_at;		/* P: jiffies when it saw that first */
-	bool full_told;			/* P: the pool is full since then, and that was reported */
+	bool full_told;			/* P: no turn has begun since it was told that none can */
 	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
 };
 
 void fairwq_watchdog_init(struct fairwq_pool *pool);
-unsigned int fairwq_full_ms_locked(struct fairwq_pool *pool);
+unsigned int fairwq_full_ms_locked(const struct fairwq_pool *pool);
 int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms);
 
 #endif /* FAIRWQ_WATCHDOG_H */

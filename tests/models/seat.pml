@@ -74,7 +74,7 @@ inline unlock()
 	assert(hungry == (nr_active < max_active))
 }
 
-/* count_active_locked() */
+/* as update_seats_locked() does */
 inline count_active(n)
 {
 	nr_active = nr_active + n;
