@@ -45,7 +45,7 @@ help:
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU;'
 	@echo '                   with SHELL=1 a prompt in it at the end, with both and fairwq-top'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
-	@echo '  ports            dm-crypt, ksmbd and ports of them: a reader beside a flood, on user-mode Linux'
+	@echo '  ports            dm-crypt, ksmbd, btrfs and ports of them: one modest client beside a flood'
 	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
 	@echo 'To test it:'
 	@echo '  check            all suites; KERNEL=6.1 (default), 6.12 or 7.3, KIND=qemu (default),'
@@ -98,6 +98,7 @@ deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-
 ports:
 	@tools/ports.sh
 	@tools/ports-smb.sh
+	@tools/ports-btrfs.sh
 
 check-tools:
 	@tools/check-tools.sh

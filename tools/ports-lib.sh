@@ -1,12 +1,12 @@
 # shellcheck shell=bash disable=SC2154
 # SPDX-License-Identifier: GPL-2.0
 #
-# ports-lib.sh: what ports.sh and ports-smb.sh share. They set $dir and $obj.
+# ports-lib.sh: what ports.sh, ports-smb.sh and ports-btrfs.sh share. They set $dir and $obj.
 #
 # PORTS_ROUNDS   how often each side is asked (5)
 # PORTS_SECONDS  seconds of one measurement (2)
 #
-# Exit of both: 0 measured and all data right, 1 the checksums differ, 2 a build failed, 3
+# Exit of each: 0 measured and all data right, 1 the checksums differ, 2 a build failed, 3
 # the guest crashed, warned, found wrong data or did not finish. Figures never fail the run.
 
 rounds=${PORTS_ROUNDS:-5}
@@ -30,13 +30,13 @@ build_against() {
 		KBUILD_EXTRA_SYMBOLS="$dir/src/Module.symvers" modules
 }
 
-# add_client SCRIPT FLOODERS [NAME=VALUE...]: put the client into the guest, with so many
-# threads that flood, the guest's script as its init, and the arguments of that.
+# add_client CLIENT SCRIPT FLOODERS [NAME=VALUE...]: put the client into the guest, with so
+# many threads that flood, the guest's script as its init, and the arguments of that.
 add_client() {
-	gcc -static -O2 -Wall -Wextra -Werror -DFLOODERS="$2" \
-		-o "$dir/root/bin/crypt_client" "$top/ports/crypt_client.c" || return
-	install -m 755 "$top/ports/$1" "$dir/root/init"
-	shift 2
+	gcc -static -O2 -Wall -Wextra -Werror -DFLOODERS="$3" \
+		-o "$dir/root/bin/$1" "$top/ports/$1.c" || return
+	install -m 755 "$top/ports/$2" "$dir/root/init"
+	shift 3
 	printf '%s\n' "rounds=$rounds" "seconds=$seconds" "$@" >"$dir/root/ports.args"
 	: >"$dir/root/figures"
 }

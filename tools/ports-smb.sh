@@ -52,7 +52,7 @@ fill_root() {
 	echo 'root:x:0:0:root:/:/bin/sh' >"$dir/root/etc/passwd"
 	printf '%s\n' '[global]' 'smb2 leases = no' '[share]' 'path = /share' 'read only = no' \
 		'oplocks = no' 'store dos attributes = no' >"$dir/root/etc/ksmbd/ksmbd.conf"
-	add_client smb-guest.sh 64 "modes='$modes'"
+	add_client crypt_client smb-guest.sh 64 "modes='$modes'"
 }
 
 main() {

@@ -31,7 +31,7 @@ build_drivers() {
 fill_root() {
 	make_root "$dir/root" cgroup modules
 	cp "$dir/src/fairwq.ko" "$dir"/drivers/*.ko "$dir/root/modules/"
-	add_client guest.sh 16
+	add_client crypt_client guest.sh 16
 }
 
 main() {
