@@ -13,21 +13,24 @@
 . "$top/tools/ports-lib.sh"
 
 dir=$top/build/ports-btrfs
-disk_mib=1536
+disk_mib=2560
 # The file system's own tools, with their libraries. Unpacked for the guest, never installed.
-packages=(btrfs-progs libblkid1 libuuid1 libudev1 zlib1g liblzo2-2 libzstd1 libc6)
+packages=(btrfs-progs libblkid1 libuuid1 libudev1 zlib1g liblzo2-2 libzstd1 libgcc-s1
+	libc6)
 
-# $1: original or port
+# $1: original or port. Files that are the same as before stay, so the next build compiles
+# only what is new.
 build_btrfs() {
-	local btrfs at=$dir/$1
-	btrfs=$(readlink -f "$obj/source")/fs/btrfs
-	mkdir -p "$at"
-	rsync -r --checksum --exclude='*.o' "$btrfs/" "$at/" || return
+	local new=$dir/$1.new
+	rm -rf "$new"
+	mkdir -p "$new" "$dir/$1"
+	rsync -r --include='*/' --include='*.[ch]' --include=Makefile --exclude='*' \
+		"$(readlink -f "$obj/source")/fs/btrfs/" "$new/" || return
 	if [ "$1" = port ]; then
-		patch -s -p1 --no-backup-if-mismatch -d "$at" <"$top/ports/btrfs.patch" || return
+		patch -s -p1 --no-backup-if-mismatch -d "$new" <"$top/ports/btrfs.patch" || return
 	fi
-	printf '%s\n' "ccflags-y += -I$dir/src" >>"$at/Makefile"
-	build_against "$at"
+	printf '%s\n' "ccflags-y += -I$dir/src" >>"$new/Makefile"
+	rsync -r --checksum --exclude='*.mod.c' "$new/" "$dir/$1/" && build_against "$dir/$1"
 }
 
 fill_root() {
@@ -37,7 +40,8 @@ fill_root() {
 		rsync -rlp --exclude=/usr/share --exclude=gconv \
 			"$("$top/tools/fetch.sh" package "$name")/" "$dir/root/" || return
 	done
-	cp "$dir/src/fairwq.ko" "$obj"/lib/raid/*/{xor,raid6_pq}.ko "$dir/root/modules/"
+	cp "$dir/src/fairwq.ko" "$obj"/lib/raid/*/{xor,raid6_pq}.ko \
+		"$obj/lib/crypto/libblake2b.ko" "$dir/root/modules/"
 	for name in original port; do
 		cp "$dir/$name/btrfs.ko" "$dir/root/modules/$name/"
 	done
@@ -49,7 +53,7 @@ main() {
 	step "build btrfs" build_btrfs original || return 2
 	step "build its port" build_btrfs port || return 2
 	step "put the guest together" fill_root || return 2
-	FAIRWQ_CPUS=2 FAIRWQ_MEM=3G FAIRWQ_TIMEOUT=2400 \
+	FAIRWQ_CPUS=2 FAIRWQ_MEM=4G FAIRWQ_TIMEOUT=2400 \
 		FAIRWQ_APPEND="brd.rd_nr=1 brd.rd_size=$((disk_mib << 10))" measure btrfs
 }
 
