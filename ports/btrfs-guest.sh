@@ -10,14 +10,12 @@ export PATH=/bin:/sbin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev 2>/dev/null
-rounds=0 seconds=0
+rounds=0 seconds=0 disk_mib=0
 . /ports.args
 
-# What a flooder writes is on its way to the disk before it writes that again, and at most
-# 64 MiB of all files wait for that.
+# The disk gets its memory now, and not when one side is measured.
 prepare() {
-	echo $((64 << 20)) >/proc/sys/vm/dirty_bytes &&
-		echo $((32 << 20)) >/proc/sys/vm/dirty_background_bytes || return
+	dd if=/dev/zero of=/dev/ram0 bs=1M count="$disk_mib" 2>/dev/null && sync || return
 	mkdir -p /mnt /var/lib/btrfs
 	for name in fairwq libblake2b xor raid6_pq; do
 		insmod "/modules/$name.ko" || return

@@ -3,9 +3,10 @@
  * The clients of btrfs and its port, in user space.
  *
  *   make DIR            make a subvolume for each writer below DIR
- *   round DIR SECONDS   flood: each flooder writes its file over and over. Beside them a
- *                       modest writer writes 16 KiB and calls fsync(), with a pause of
- *                       20 ms after that. Print one line of figures
+ *   round DIR SECONDS   flood: each flooder writes its file of 32 MiB and calls fsync(),
+ *                       over and over. Beside them a modest writer writes 16 KiB and
+ *                       calls fsync(), with a pause of 20 ms after that. Print one line
+ *                       of figures
  *   eager DIR SECONDS   the same without the pause
  *   alone DIR SECONDS   the same without the modest writer
  *   check DIR           compare all that was written, and print how many records these are
@@ -36,9 +37,10 @@
 #define FLOODERS	4
 #endif
 #define MODEST		FLOODERS	/* the number of the modest writer */
-#define RECORDS		64U		/* in a file */
+#define RECORDS		32U		/* in a file */
 #define FLOOD_SIZE	(1U << 20)
 #define MODEST_SIZE	(1U << 14)
+#define BLOCK		4096U
 #define PAUSE_US	20000
 #define MAX_SAMPLES	(1U << 18)
 #define PASSES		"/passes"
@@ -73,25 +75,30 @@ static uint32_t size_of(unsigned int writer)
 }
 
 /* Half of the bits are random, and zstd can save the others. */
-static void put_pattern(uint64_t *data, unsigned int writer, unsigned int record)
+static uint64_t *buffer(void)
 {
-	uint64_t seed = (uint64_t)shared->pass[writer][record] << 32 | record << 8 | writer, x;
+	uint64_t x, *data = malloc(FLOOD_SIZE);
 	uint32_t i;
-
-	for (i = 0; i < size_of(writer) / 8; i++) {
-		x = ((seed << 20) + i) * 0x9e3779b97f4a7c15ULL;
-		x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
-		data[i] = (x ^ x >> 32) & 0x0f0f0f0f0f0f0f0fULL;
-	}
-}
-
-static void *buffer(void)
-{
-	void *data = malloc(FLOOD_SIZE);
 
 	if (!data)
 		die("memory");
+	for (i = 0; i < FLOOD_SIZE / 8; i++) {
+		x = (i + 1) * 0x9e3779b97f4a7c15ULL;
+		x = (x ^ x >> 32) * 0xd6e8feb86659fd93ULL;
+		data[i] = (x ^ x >> 32) & 0x0f0f0f0f0f0f0f0fULL;
+	}
 	return data;
+}
+
+/* Say in each block of a record which one it is. More would take CPU time from the kernel. */
+static void put_pattern(uint64_t *data, unsigned int writer, unsigned int record)
+{
+	uint32_t i, words = BLOCK / 8;
+
+	for (i = 0; i < size_of(writer) / BLOCK; i++) {
+		data[i * words] = writer << 24 | record << 8 | i;
+		data[i * words + 1] = shared->pass[writer][record];
+	}
 }
 
 static void name_of(char *name, size_t size, const char *dir, unsigned int writer,
@@ -161,12 +168,13 @@ static void flood(const char *dir, unsigned int writer)
 	uint64_t *data = buffer();
 	unsigned int record;
 
-	for (record = 0; !shared->stop; record = (record + 1) % RECORDS) {
-		write_record(fd, data, writer, record);
-		shared->bytes[writer] += FLOOD_SIZE;
+	while (!shared->stop) {
+		for (record = 0; record < RECORDS; record++)
+			write_record(fd, data, writer, record);
+		if (fsync(fd))
+			die("fsync");
+		shared->bytes[writer] += RECORDS * FLOOD_SIZE;
 	}
-	if (fsync(fd))
-		die("fsync");
 	exit(0);
 }
 

@@ -45,7 +45,7 @@ fill_root() {
 	for name in original port; do
 		cp "$dir/$name/btrfs.ko" "$dir/root/modules/$name/"
 	done
-	add_client btrfs_client btrfs-guest.sh 4
+	add_client btrfs_client btrfs-guest.sh 4 "disk_mib=$disk_mib"
 }
 
 main() {
@@ -53,7 +53,7 @@ main() {
 	step "build btrfs" build_btrfs original || return 2
 	step "build its port" build_btrfs port || return 2
 	step "put the guest together" fill_root || return 2
-	FAIRWQ_CPUS=2 FAIRWQ_MEM=4G FAIRWQ_TIMEOUT=2400 \
+	FAIRWQ_CPUS=2 FAIRWQ_MEM=6G FAIRWQ_TIMEOUT=2400 \
 		FAIRWQ_APPEND="brd.rd_nr=1 brd.rd_size=$((disk_mib << 10))" measure btrfs
 }
 
