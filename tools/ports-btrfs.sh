@@ -4,7 +4,8 @@
 # ports-btrfs.sh: what a file system gains by fairwq. Builds the kernel's own btrfs and a
 # port of it (ports/btrfs.patch) alike, and boots 7.3 as user-mode Linux with 2 CPUs. Both
 # are loaded in turns on a RAM disk: a modest writer, which calls fsync(), beside a flood of
-# compressed writes, each in a subvolume of its own.
+# compressed writes, each writer in a subvolume of its own. A flooder calls fsync() for each
+# 32 MiB, so that pieces to compress are always queued, however much memory the guest has.
 # Leaves in build/ports-btrfs: table.txt, figures (a line each) and console.log.
 #
 # PORTS_ROUNDS, PORTS_SECONDS, exit: see ports-lib.sh.
