@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # pictures.sh: the pictures of README and Documentation, from a run of the demo: its plot
-# of shares, and fairwq-top on a terminal of tmux in the demo's guest. If "make ports" has
-# been run, its plot, too.
+# of shares, and fairwq-top on a terminal of tmux in the demo's guest.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -62,8 +61,4 @@ mkdir -p "$to"
 step "the demo on a terminal, and fairwq-top in it" photograph
 step "fairwq-top as a picture" draw
 cp "$top/build/demo/shares.svg" "$to/"
-figures=("$top/build/ports/figures" "$top/build/ports-smb/figures")
-if [ -e "${figures[0]}" ] && [ -e "${figures[1]}" ]; then
-	"$top/tools/ports_plot.py" "$to/ports.svg" "${figures[0]}" dm-crypt "${figures[1]}" ksmbd
-fi
 say "Look at them, then commit: ${to#"$top/"}"
