@@ -534,8 +534,8 @@ static bool flows_remove_next(struct fairwq_flows *flows)
 
 /*
  * Remove the flows that an earlier sweep has closed, if a grace period has
- * passed since. Then look at each flow once, as if it were @now, and close those
- * that have expired.
+ * passed since. Then look at each flow once, as if it were @now, and close
+ * those that have expired.
  *
  * It does not wait, because RCU works and the ends of batches wait for the same
  * workers.
@@ -680,8 +680,8 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	fairwq_batch_shutdown_begin(flows->shared, how);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
-	 * Calls that have not seen that have queued, or let a new flow go. Pairs
-	 * with flow_get(). No model.
+	 * Calls that have not seen that have queued, or let a new flow go.
+	 * Pairs with flow_get(). No model.
 	 */
 	fairwq_batch_wait_grace();
 	fairwq_batch_shutdown_wait(flows->pool, NULL, fairwq_batch_shutdown_round, flows->shared,

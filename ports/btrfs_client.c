@@ -12,12 +12,13 @@
  *   check DIR           compare all that was written, and print how many records these are
  *   umount DIR          unmount DIR, and print how many ms that took
  *
- * The figures are: MiB/s of the flood, until its last fsync() has returned; then of
- * the modest writer: requests per second, and mean, p50 and p99 of its fsync() in
- * microseconds.
+ * The figures are: MiB/s of the flood, until its last fsync() has returned;
+ * then of the modest writer: requests per second, and mean, p50 and p99 of its
+ * fsync() in microseconds.
  *
- * A record is what one call writes. Which pass of a writer has written it last is kept in
- * /passes, outside of the file system, so a record of an older pass is an error, too.
+ * A record is what one call writes. Which pass of a writer has written it last
+ * is kept in /passes, outside of the file system, so a record of an older pass
+ * is an error, too.
  */
 #include <fcntl.h>
 #include <linux/btrfs.h>

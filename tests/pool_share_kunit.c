@@ -673,8 +673,8 @@ static const struct adversary adversaries[] = {
 	{ "long very rarely", .by_time = true, .length_us = 10, .longer_us = 3000, .every = 600,
 	  .low = 430, .high = 570 },
 	/*
-	 * Under fair time it pays for what it takes to fall asleep, and if only a tick
-	 * can find it, for more.
+	 * Under fair time it pays for what it takes to fall asleep, and if only
+	 * a tick can find it, for more.
 	 */
 	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 600, .high_time = 1000 },
 	{ "cancels and queues again", .trick = SHARE_CANCEL, .length_us = 20, .low = 450,
