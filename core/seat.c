@@ -90,12 +90,14 @@ static void update_seats_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_crew *crew = &pool->crew;
 	unsigned int room = room_locked(pool);
+	bool hungry;
 
 	lockdep_assert_held(&pool->lock);
 
 	crew->seats = min(crew->max_active, room - min(crew->nr_asleep, room));
-	if (crew->hungry != (crew->nr_active < crew->seats))
-		WRITE_ONCE(crew->hungry, !crew->hungry);
+	hungry = crew->nr_active < crew->seats;
+	if (hungry != crew->hungry)
+		WRITE_ONCE(crew->hungry, hungry);
 }
 
 /* Change the number of seats. */

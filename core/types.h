@@ -219,7 +219,7 @@ struct fairwq_batch {
 	u8 depth;			/* I: number of its owners */
 	unsigned int max_queued;	/* I: 0: no limit */
 	unsigned int max_active;	/* I: 0: no limit */
-	unsigned int nr_owned;		/* p: batches below it, or of its flows, that have not left */
+	unsigned int nr_owned;		/* p: batches below it, or of its flows, not left */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 	const char *name;		/* I */
 	u64 seq;			/* I */
