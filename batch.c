@@ -145,8 +145,9 @@ static void batch_count_owned_locked(struct fairwq_batch *batch, int n)
 
 	for (owner = batch->parent; owner; owner = owner->parent)
 		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
-	if (batch->shared)
-		WRITE_ONCE(batch->shared->nr_owned, batch->shared->nr_owned + n);
+	owner = batch->member.shared;
+	if (owner)
+		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
 }
 
 /* Let go of the pool. What is left is memory, with references to it. */
@@ -154,11 +155,13 @@ static void batch_leave(struct fairwq_batch *batch)
 {
 	struct fairwq_pool *pool = batch->pool;
 
+	if (batch->member.left)
+		batch->member.left(batch, batch->member.priv);
 	raw_spin_lock_irq(&pool->lock);
 	WRITE_ONCE(pool->registry.nr_batches, pool->registry.nr_batches - 1);
 	set_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
 	batch_count_owned_locked(batch, -1);
-	fairwq_end_waiters_tell_locked(batch);
+	fairwq_end_waiters_left_locked(batch);
 	raw_spin_unlock_irq(&pool->lock);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
 }
@@ -398,19 +401,21 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 /*
  * Create a batch and put it into its pool; in any context but NMI, if @gfp says
  * so. Takes over @name, also on error; NULL means that there was no memory for
- * it. @shared: the shared batch of the flows that it is of, or NULL.
+ * it. @member: what it must know of its flow, or NULL.
  * Return: the batch, or an ERR_PTR().
  */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      struct fairwq_batch *shared, const char *name, gfp_t gfp)
+				      const struct fairwq_member *member, const char *name,
+				      gfp_t gfp)
 {
 	struct fairwq_batch *batch = batch_alloc(pool, attrs, name, gfp);
 	int err;
 
 	if (!batch)
 		return ERR_PTR(-ENOMEM);
-	batch->shared = shared;
+	if (member)
+		batch->member = *member;
 	err = batch_join(batch, gfp);
 	if (err) {
 		fairwq_batch_put(batch);
@@ -593,10 +598,10 @@ static bool batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func
  * something to look at in @batch, or in any batch of @pool if that is NULL.
  */
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
-				fairwq_round_t round, void *what, unsigned int how,
-				fairwq_func_t dropped)
+				const unsigned int *left, fairwq_round_t round, void *what,
+				unsigned int how, fairwq_func_t dropped)
 {
-	struct fairwq_end_waiter waiter = { .batch = batch };
+	struct fairwq_end_waiter waiter = { .batch = batch, .left = left };
 
 	init_completion(&waiter.done);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
@@ -630,7 +635,7 @@ struct fairwq_batch *fairwq_own_batch(void)
 /* Check whether @owner owns @batch, or is the shared batch of its flows. */
 static bool batch_is_below(const struct fairwq_batch *batch, const struct fairwq_batch *owner)
 {
-	if (batch->shared == owner)
+	if (batch->member.shared == owner)
 		return true;
 	do {
 		batch = batch->parent;
@@ -664,8 +669,10 @@ void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 	struct fairwq_batch *batch = NULL;
 
 	fairwq_batch_retire(owner, drop);
-	while ((batch = next_owned(owner, how, batch)))
+	while ((batch = next_owned(owner, how, batch))) {
 		fairwq_batch_retire(batch, drop);
+		cond_resched();
+	}
 }
 
 /* Look at all of them: works of one may wait for those of another in a serializer. */
@@ -677,6 +684,7 @@ bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dro
 	while ((batch = next_owned(owner, how, batch))) {
 		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);	/* it may be new */
 		batch_step(batch, how, dropped);
+		cond_resched();
 	}
 	return left && (!(how & FAIRWQ_AND_OWNED) || !READ_ONCE(owner->nr_owned));
 }
@@ -702,7 +710,8 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_batch_shutdown_begin(batch, how);
 	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? NULL : batch,
-				   fairwq_batch_shutdown_round, batch, how, dropped);
+				   &batch->nr_owned, fairwq_batch_shutdown_round, batch, how,
+				   dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

@@ -65,7 +65,8 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on);
 /* batch.c */
 struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_batch_attrs *attrs,
-				      struct fairwq_batch *shared, const char *name, gfp_t gfp);
+				      const struct fairwq_member *member, const char *name,
+				      gfp_t gfp);
 int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 			     const struct fairwq_batch_attrs *attrs);
 struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
@@ -78,8 +79,8 @@ void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how);
 bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dropped);
 typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
-				fairwq_round_t round, void *what, unsigned int how,
-				fairwq_func_t dropped);
+				const unsigned int *left, fairwq_round_t round, void *what,
+				unsigned int how, fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);

@@ -23,8 +23,8 @@
  * A sweep does not wait for the grace period: it leaves that to the next sweep.
  *
  * A flow with a handle, a reference from fairwq_flows_get(), is not closed. If
- * a holder shuts the batch down, the flow refuses items until the batch is
- * released. That takes the flow out of the tree: flow_released().
+ * a holder shuts the batch down, the flow refuses items until the batch
+ * leaves. That takes the flow out of the tree: flow_left().
  *
  * The shared batch stands for all of them when they are shut down together, as
  * an owner does for the batches that it owns. It counts those that have not
@@ -63,7 +63,7 @@
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
- * items. There are two exceptions: the pool is drained or destroyed, or a
+ * items. The exceptions: the pool is drained or destroyed, or a holder, an
  * holder has disposed of the batch.
  */
 struct fairwq_flow {
@@ -80,8 +80,6 @@ struct fairwq_flow {
 	unsigned long idle_since;	/* L: jiffies */
 	struct list_head link;		/* L: in a list of @flows, while it is in the tree */
 	struct fairwq_flows *flows;	/* I */
-	void (*released)(struct fairwq_batch *batch, void *priv); /* I: the driver's, or NULL */
-	void *priv;			/* I */
 	struct rcu_head rcu;
 };
 
@@ -158,16 +156,14 @@ static void flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *f
 /* ---- a flow's beginning ----------------------------------------------- */
 
 /*
- * The released() of each flow's batch: tell the driver, then free the flow. If
- * it is still in the tree, a holder has shut it down, and the next queue call
- * makes a new one.
+ * The batch of a flow leaves: free the flow. If it is still in the tree, a
+ * holder, an owner or all flows were shut down. The next queue call makes a new
+ * one.
  */
-static void flow_released(struct fairwq_batch *batch, void *priv)
+static void flow_left(struct fairwq_batch *batch, void *priv)
 {
 	struct fairwq_flow *flow = priv;
 
-	if (flow->released)
-		flow->released(batch, flow->priv);
 	scoped_guard(raw_spinlock_irq, &flow->flows->lock)
 		if (!list_empty(&flow->link))
 			flow_remove_locked(flow->flows, flow);
@@ -211,6 +207,7 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
 static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow = may_allocate() ? kzalloc(sizeof(*flow), FLOWS_GFP) : NULL;
+	struct fairwq_member member = { flows->shared, flow_left, flow };
 	struct fairwq_flow_attrs attrs;
 	char *name;
 	int err;
@@ -223,13 +220,8 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	INIT_LIST_HEAD(&flow->link);
 	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
 	if (!err) {
-		flow->released = attrs.batch.released;
-		flow->priv = attrs.batch.priv;
-		attrs.batch.released = flow_released;
-		attrs.batch.priv = flow;
 		name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
-		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, flows->shared, name,
-					       FLOWS_GFP);
+		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, &member, name, FLOWS_GFP);
 		err = PTR_ERR_OR_ZERO(flow->batch);
 	}
 	if (!err)
@@ -269,6 +261,9 @@ static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key
 		return NULL;
 	if (flows_are_full(flows))
 		return ERR_PTR(-ENOSPC);
+	/* If an owner or the pool ends it already, flow_left() may have freed it. */
+	if (fairwq_batch_is_disposed(new->batch))
+		return ERR_PTR(-ESHUTDOWN);
 	latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
 	list_add_tail(&new->link, &flows->list);
 	WRITE_ONCE(flows->nr, flows->nr + 1);
@@ -684,8 +679,8 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	 * Pairs with flow_get(). No model.
 	 */
 	fairwq_batch_wait_grace();
-	fairwq_batch_shutdown_wait(flows->pool, NULL, fairwq_batch_shutdown_round, flows->shared,
-				   how, dropped);
+	fairwq_batch_shutdown_wait(flows->pool, NULL, &flows->shared->nr_owned,
+				   fairwq_batch_shutdown_round, flows->shared, how, dropped);
 	/* It does nothing any more, but a call that was under way may have armed it. */
 	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&flows->pool->registry.nr_flows);

@@ -165,7 +165,8 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
 			fairwq_batch_retire(batch, false);
-	fairwq_batch_shutdown_wait(pool, NULL, pool_is_empty, pool, FAIRWQ_RUN_REST, NULL);
+	fairwq_batch_shutdown_wait(pool, NULL, &pool->registry.nr_batches, pool_is_empty, pool,
+				   FAIRWQ_RUN_REST, NULL);
 	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
 		fairwq_batch_put(pool->registry.default_batch[i]);
 }

@@ -33,4 +33,12 @@ static inline unsigned int fairwq_prio_rank(enum fairwq_prio prio)
 	return prio == FAIRWQ_PRIO_HIGH ? 0 : prio == FAIRWQ_PRIO_NORMAL ? 1 : 2;
 }
 
+/* What a batch of a flow needs to know of that: see flows.c. */
+struct fairwq_member {
+	struct fairwq_batch *shared;	/* ends with it, and counts it as owned */
+	/* It has drained, and released() has returned. This must not sleep. */
+	void (*left)(struct fairwq_batch *batch, void *priv);
+	void *priv;
+};
+
 #endif /* FAIRWQ_REGISTRY_H */

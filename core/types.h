@@ -252,7 +252,7 @@ struct fairwq_batch {
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */
 
-	struct fairwq_batch *shared;	/* I: that of the flows that it is of; or NULL */
+	struct fairwq_member member;	/* I: of flows, or all 0 */
 	struct mutex flush_mutex;	/* one flush at a time */
 	struct rcu_head rcu;		/* frees it when it was put */
 };

@@ -74,8 +74,8 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 }
 
 /*
- * Tell the calls that wait for @batch to leave that it has left, or that it has
- * works which are to be dropped. They stay in the list.
+ * Tell the calls that wait for @batch to leave, alone or among others, that
+ * there is something to do: a work to drop, or a batch that is new.
  */
 void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
 {
@@ -85,5 +85,17 @@ void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
 
 	list_for_each_entry(waiter, &batch->pool->waits.batches, node)
 		if (!waiter->batch || waiter->batch == batch)
+			complete(&waiter->done);
+}
+
+/* Tell those that wait for @batch, or that it was the last of, that it has left. */
+void fairwq_end_waiters_left_locked(const struct fairwq_batch *batch)
+{
+	struct fairwq_end_waiter *waiter;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_for_each_entry(waiter, &batch->pool->waits.batches, node)
+		if (waiter->batch ? waiter->batch == batch : !READ_ONCE(*waiter->left))
 			complete(&waiter->done);
 }

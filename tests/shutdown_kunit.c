@@ -509,6 +509,44 @@ static void shutdown_that_drops_sleeps(struct kunit *test)
 	shutdown_sleeps(test, FAIRWQ_DROP_REST);
 }
 
+#define NR_CHILDREN	8U
+
+/*
+ * A shutdown of many batches sleeps until the last one has left. It does not
+ * look at all of them whenever one leaves.
+ */
+static void shutdown_of_many_sleeps(struct kunit *test)
+{
+	struct fairwq_batch *owner = batch_begin(test, NR_CHILDREN), *child[NR_CHILDREN];
+	const struct fairwq_batch_attrs attrs = { .parent = owner };
+	struct mock_gate *gate[NR_CHILDREN];
+	struct mock *mock = test->priv;
+	unsigned long switches;
+	unsigned int i, nr;
+	struct call *call;
+
+	mock_open(test);
+	for (i = 0; i < NR_CHILDREN; i++) {
+		child[i] = mock_own_batch(test, "child", &attrs);
+		gate[i] = mock_gate_new(test);
+		mock_gate_enter(test, child[i], gate[i]);
+	}
+	nr = mock_nr_batches(mock->pool) - 1;
+	call = start(test, owner, FAIRWQ_AND_OWNED);
+	mock_until(test, mock_nr_batches(mock->pool) == nr && is_asleep(test, call));
+	switches = call->task->nvcsw;
+	for (i = 0; i < NR_CHILDREN - 1; i++) {
+		complete_all(&gate[i]->open);
+		mock_until(test, mock_nr_batches(mock->pool) == nr - 1 - i);
+		mock_until(test, is_asleep(test, call));
+	}
+	KUNIT_EXPECT_EQ(test, switches, call->task->nvcsw);
+	complete_all(&gate[i]->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	for (i = 0; i < NR_CHILDREN; i++)
+		fairwq_batch_dispose(child[i]);
+}
+
 /* ---- works that are not in the queue yet ---------------------------------- */
 
 /* A delayed work, and where it counts its runs and its drops. */
@@ -1160,6 +1198,7 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(serializer_stops_at_once),
 	KUNIT_CASE(shutdown_that_runs_the_rest_sleeps),
 	KUNIT_CASE(shutdown_that_drops_sleeps),
+	KUNIT_CASE(shutdown_of_many_sleeps),
 	KUNIT_CASE(delays_end_at_once),
 	KUNIT_CASE(graced_work_is_dropped),
 	KUNIT_CASE(held_back_works_run),
