@@ -63,8 +63,8 @@
 
 /*
  * Invariant: a flow in the tree that is not closed has a batch that accepts
- * items. The exceptions: the pool is drained or destroyed, or a holder, an
- * holder has disposed of the batch.
+ * items, unless the pool is drained or destroyed, or a holder, an owner or the
+ * end of all flows has disposed of the batch.
  */
 struct fairwq_flow {
 	struct latch_tree_node node;	/* L to write, RCU to read */
@@ -143,7 +143,7 @@ static struct fairwq_flow *flow_find(struct fairwq_flows *flows, u64 key)
 	return node ? flow_of(node) : NULL;
 }
 
-/* Take a flow out of the tree. It stays until its batch is released. */
+/* Take a flow out of the tree. It stays until its batch leaves. */
 static void flow_remove_locked(struct fairwq_flows *flows, struct fairwq_flow *flow)
 {
 	lockdep_assert_held(&flows->lock);
@@ -452,7 +452,7 @@ EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
 /*
  * Check whether nothing needs the flow: no item is queued, runs or waits for a
  * delay, and no holder has a handle. The flow and the pool have a reference
- * each. One that a holder has shut down removes itself, when it is released.
+ * each. One that a holder has shut down is removed when it leaves.
  */
 static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 				const struct fairwq_flow *flow)

@@ -551,7 +551,8 @@ static struct {
 static void count_kmalloc(void *data, unsigned long call_site, const void *ptr,
 			  size_t bytes_req, size_t bytes_alloc, gfp_t gfp_flags, int node)
 {
-	frugal.nr += READ_ONCE(frugal.task) == current;
+	if (READ_ONCE(frugal.task) == current)
+		frugal.nr++;
 }
 
 static void frugal_fn(struct fairwq_work *work)
