@@ -4,7 +4,7 @@
  *
  *   state     entered when
  *   open      batch_join() has put it into its pool
- *   disposed  fairwq_batch_retire() has set the bit: queue calls are refused
+ *   disposed  fairwq_batch_retire() has set @disposed: queue calls are refused
  *   drained   it is disposed, and nothing is queued, held or in flight
  *   reaped    batch_reap_fn() has unlinked it
  *   released  released() has returned
@@ -110,7 +110,7 @@ static void batch_last_put(struct kref *refs)
 	struct fairwq_batch *parent = batch->parent;
 
 	/*
-	 * A queue call may still read @flags. The batch was reaped, or never
+	 * A queue call may still read @disposed. The batch was reaped, or never
 	 * joined.
 	 */
 	call_rcu(&batch->rcu, batch_free_rcu);
@@ -136,14 +136,17 @@ EXPORT_SYMBOL_GPL(fairwq_batch_put);
 
 /* ---- the end ---------------------------------------------------------- */
 
-/* Count a batch for all that it ends with, when it joins the pool and when it has left. */
-static void batch_count_owned_locked(struct fairwq_batch *batch, int n)
+/* Count a batch for all that wait for it: when it joins the pool, and when it has left. */
+static void batch_count_locked(struct fairwq_batch *batch, int n)
 {
+	struct fairwq_registry *registry = &batch->pool->registry;
 	struct fairwq_batch *owner;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	for (owner = batch->parent; owner; owner = owner->parent)
+	WRITE_ONCE(registry->nr_batches, registry->nr_batches + n);
+	WRITE_ONCE(batch->nr_here, batch->nr_here + n);
+	for (owner = batch; owner; owner = owner->parent)
 		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
 	owner = batch->member.shared;
 	if (owner)
@@ -158,10 +161,8 @@ static void batch_leave(struct fairwq_batch *batch)
 	if (batch->member.left)
 		batch->member.left(batch, batch->member.priv);
 	raw_spin_lock_irq(&pool->lock);
-	WRITE_ONCE(pool->registry.nr_batches, pool->registry.nr_batches - 1);
-	set_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
-	batch_count_owned_locked(batch, -1);
-	fairwq_end_waiters_left_locked(batch);
+	batch_count_locked(batch, -1);
+	fairwq_end_waiters_tell_locked(pool, false);
 	raw_spin_unlock_irq(&pool->lock);	/* @pool is kept by @batch's reference */
 	fairwq_batch_put(batch);
 }
@@ -235,13 +236,12 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 {
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	bool first;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	scoped_guard(raw_spinlock, &batch->inbox.lock)	/* see the first invariant */
-		first = !test_and_set_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
-	if (first)
+	if (!batch->disposed)
 		trace_fairwq_batch(batch, "dispose");
+	scoped_guard(raw_spinlock, &batch->inbox.lock)	/* see the first invariant */
+		WRITE_ONCE(batch->disposed, true);
 	/* The pool of a reaped batch may be without runners by now. */
 	if (!batch->reaped) {
 		batch->dropping |= drop;
@@ -392,9 +392,10 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 	batch->seq = pool->registry.next_seq++;
 	kref_get(&batch->refs);			/* the pool's */
 	list_add_tail_rcu(&batch->link, &pool->registry.batches);
-	WRITE_ONCE(pool->registry.nr_batches, pool->registry.nr_batches + 1);
-	batch_count_owned_locked(batch, 1);
-	fairwq_end_waiters_tell_locked(batch);	/* a shutdown of its owner must end it, too */
+	batch_count_locked(batch, 1);
+	/* A shutdown of its owner that is under way must end it, too. */
+	if (batch->parent && fairwq_batch_is_disposed(batch->parent))
+		fairwq_end_waiters_tell_locked(pool, true);
 	return 0;
 }
 
@@ -583,37 +584,13 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 
 /*
  * End the delays of a batch that is shut down. Drop the works that have come
- * into it, unless they are to run. Return: true if the batch has left.
+ * into it, unless they are to run.
  */
-static bool batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
+static void batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
 {
 	fairwq_delays_end(batch);
 	if (how & FAIRWQ_DROP_REST)
 		fairwq_batch_cancel(batch, dropped);
-	return test_bit(FAIRWQ_BATCH_LEFT, &batch->flags);
-}
-
-/*
- * Call @round for @what until it returns true: now, and each time that there is
- * something to look at in @batch, or in any batch of @pool if that is NULL.
- */
-void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
-				const unsigned int *left, fairwq_round_t round, void *what,
-				unsigned int how, fairwq_func_t dropped)
-{
-	struct fairwq_end_waiter waiter = { .batch = batch, .left = left };
-
-	init_completion(&waiter.done);
-	scoped_guard(raw_spinlock_irq, &pool->lock)
-		list_add_tail(&waiter.node, &pool->waits.batches);
-	while (!round(what, how, dropped)) {
-		wait_for_completion(&waiter.done);
-		/* Under the lock: what has told this call is seen in the next round. */
-		scoped_guard(raw_spinlock_irq, &pool->lock)
-			reinit_completion(&waiter.done);
-	}
-	guard(raw_spinlock_irq)(&pool->lock);
-	list_del(&waiter.node);
 }
 
 /*
@@ -676,17 +653,44 @@ void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how)
 }
 
 /* Look at all of them: works of one may wait for those of another in a serializer. */
-bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dropped)
+static void shutdown_round(struct fairwq_batch *owner, unsigned int how, fairwq_func_t dropped)
 {
-	struct fairwq_batch *owner = what, *batch = NULL;
-	bool left = batch_step(owner, how, dropped);
+	struct fairwq_batch *batch = NULL;
 
+	batch_step(owner, how, dropped);
 	while ((batch = next_owned(owner, how, batch))) {
 		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);	/* it may be new */
 		batch_step(batch, how, dropped);
 		cond_resched();
 	}
-	return left && (!(how & FAIRWQ_AND_OWNED) || !READ_ONCE(owner->nr_owned));
+}
+
+/*
+ * Wait until @left is 0, a count of batches of @pool. Unless @owner is NULL, look
+ * at it and those that go with it: now, and each time that there is something
+ * to do.
+ */
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,
+				struct fairwq_batch *owner, unsigned int how,
+				fairwq_func_t dropped)
+{
+	struct fairwq_end_waiter waiter = { .left = left };
+
+	init_completion(&waiter.done);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		list_add_tail(&waiter.node, &pool->waits.batches);
+	for (;;) {
+		if (owner)
+			shutdown_round(owner, how, dropped);
+		if (!READ_ONCE(*left))
+			break;
+		wait_for_completion(&waiter.done);
+		/* Under the lock: what has told this call is seen in the next round. */
+		scoped_guard(raw_spinlock_irq, &pool->lock)
+			reinit_completion(&waiter.done);
+	}
+	guard(raw_spinlock_irq)(&pool->lock);
+	list_del(&waiter.node);
 }
 
 int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
@@ -709,9 +713,8 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
 	fairwq_batch_shutdown_begin(batch, how);
-	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? NULL : batch,
-				   &batch->nr_owned, fairwq_batch_shutdown_round, batch, how,
-				   dropped);
+	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? &batch->nr_owned :
+				   &batch->nr_here, batch, how, dropped);
 	fairwq_batch_put(batch);
 	return 0;
 }

@@ -76,11 +76,9 @@ void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
 bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
 void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how);
-bool fairwq_batch_shutdown_round(void *what, unsigned int how, fairwq_func_t dropped);
-typedef bool (*fairwq_round_t)(void *what, unsigned int how, fairwq_func_t dropped);
-void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const struct fairwq_batch *batch,
-				const unsigned int *left, fairwq_round_t round, void *what,
-				unsigned int how, fairwq_func_t dropped);
+void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,
+				struct fairwq_batch *owner, unsigned int how,
+				fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);

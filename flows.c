@@ -679,8 +679,8 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	 * Pairs with flow_get(). No model.
 	 */
 	fairwq_batch_wait_grace();
-	fairwq_batch_shutdown_wait(flows->pool, NULL, &flows->shared->nr_owned,
-				   fairwq_batch_shutdown_round, flows->shared, how, dropped);
+	fairwq_batch_shutdown_wait(flows->pool, &flows->shared->nr_owned, flows->shared, how,
+				   dropped);
 	/* It does nothing any more, but a call that was under way may have armed it. */
 	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&flows->pool->registry.nr_flows);

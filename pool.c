@@ -149,13 +149,6 @@ static int pool_alloc_wq(struct fairwq_pool *pool)
 
 /* ---- taking down ------------------------------------------------------ */
 
-static bool pool_is_empty(void *what, unsigned int how, fairwq_func_t dropped)
-{
-	struct fairwq_pool *pool = what;
-
-	return !READ_ONCE(pool->registry.nr_batches);
-}
-
 /* Retire the batches that are left, and wait until they have left. */
 static void pool_retire_batches(struct fairwq_pool *pool)
 {
@@ -165,8 +158,7 @@ static void pool_retire_batches(struct fairwq_pool *pool)
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
 			fairwq_batch_retire(batch, false);
-	fairwq_batch_shutdown_wait(pool, NULL, &pool->registry.nr_batches, pool_is_empty, pool,
-				   FAIRWQ_RUN_REST, NULL);
+	fairwq_batch_shutdown_wait(pool, &pool->registry.nr_batches, NULL, FAIRWQ_RUN_REST, NULL);
 	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
 		fairwq_batch_put(pool->registry.default_batch[i]);
 }

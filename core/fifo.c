@@ -136,7 +136,7 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	fairwq_fifo_set_eligible_locked(batch, head && batch_may_start_locked(batch, head));
 	/* No turn takes new items. A cancel that is under way comes here again. */
 	if (unlikely(batch->dropping) && head && !fairwq_is_of_item(head) && !batch->nr_canceling)
-		fairwq_end_waiters_tell_locked(batch);
+		fairwq_end_waiters_tell_locked(batch->pool, true);
 }
 
 /* Complete the flush that waits. All turns of the old color have ended. */

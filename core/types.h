@@ -180,10 +180,6 @@ struct fairwq_pool {
 /* Most owners of a batch, each being the next one's. */
 #define FAIRWQ_MAX_DEPTH	8
 
-/* Bits of batch->flags. */
-#define FAIRWQ_BATCH_DISPOSED	0	/* refuse items; P to set */
-#define FAIRWQ_BATCH_LEFT	1	/* released() has returned; P to set */
-
 /*
  * An inbox: where queue calls put the works of a batch, until a holder of
  * pool->lock finds its FIFO empty, and takes them over.
@@ -214,12 +210,13 @@ struct fairwq_inbox {
 struct fairwq_batch {
 	/* Read by queue calls and turns, hardly ever written. */
 	struct fairwq_pool *pool;	/* I */
-	unsigned long flags;		/* A: FAIRWQ_BATCH_*, set once */
+	bool disposed;			/* P and B to set, once; also read without: it refuses items */
 	u8 prio;			/* I: enum fairwq_prio */
 	u8 depth;			/* I: number of its owners */
 	unsigned int max_queued;	/* I: 0: no limit */
 	unsigned int max_active;	/* I: 0: no limit */
-	unsigned int nr_owned;		/* p: batches below it, or of its flows, not left */
+	unsigned int nr_here;		/* p: 1 until it has left; read after each that leaves */
+	unsigned int nr_owned;		/* p: the same of it and all below it, or of its flows */
 	struct fairwq_batch_stats *stats; /* I; P for what it points to */
 	const char *name;		/* I */
 	u64 seq;			/* I */
@@ -265,7 +262,7 @@ static_assert(IS_ENABLED(CONFIG_LOCKDEP) || sizeof(struct fairwq_serializer) <= 
 
 static inline bool fairwq_batch_is_disposed(const struct fairwq_batch *batch)
 {
-	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+	return READ_ONCE(batch->disposed);
 }
 
 /* Check whether items of @batch go on while memory is short. */

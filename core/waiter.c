@@ -74,28 +74,16 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 }
 
 /*
- * Tell the calls that wait for @batch to leave, alone or among others, that
- * there is something to do: a work to drop, or a batch that is new.
+ * Tell the calls that wait for batches, and have none left. With @all tell the
+ * others, too, because there is a work to drop, or a batch that is new.
  */
-void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch)
+void fairwq_end_waiters_tell_locked(struct fairwq_pool *pool, bool all)
 {
 	struct fairwq_end_waiter *waiter;
 
-	lockdep_assert_held(&batch->pool->lock);
+	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(waiter, &batch->pool->waits.batches, node)
-		if (!waiter->batch || waiter->batch == batch)
-			complete(&waiter->done);
-}
-
-/* Tell those that wait for @batch, or that it was the last of, that it has left. */
-void fairwq_end_waiters_left_locked(const struct fairwq_batch *batch)
-{
-	struct fairwq_end_waiter *waiter;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	list_for_each_entry(waiter, &batch->pool->waits.batches, node)
-		if (waiter->batch ? waiter->batch == batch : !READ_ONCE(*waiter->left))
+	list_for_each_entry(waiter, &pool->waits.batches, node)
+		if (all || !READ_ONCE(*waiter->left))
 			complete(&waiter->done);
 }

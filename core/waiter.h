@@ -22,8 +22,7 @@ struct fairwq_waiter {
 /* A call that waits for batches to leave, and may have to drop what they get meanwhile. */
 struct fairwq_end_waiter {
 	struct list_head node;		/* P: in pool->waits.batches */
-	const struct fairwq_batch *batch; /* I: NULL: several of the pool */
-	const unsigned int *left;	/* I: if so, how many have not left; P */
+	const unsigned int *left;	/* I: how many of them have not left; P */
 	struct completion done;		/* P to clear: there is something to look at */
 };
 
@@ -38,7 +37,6 @@ void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
 			      u64 turn);
 void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what);
-void fairwq_end_waiters_tell_locked(const struct fairwq_batch *batch);
-void fairwq_end_waiters_left_locked(const struct fairwq_batch *batch);
+void fairwq_end_waiters_tell_locked(struct fairwq_pool *pool, bool all);
 
 #endif /* FAIRWQ_WAITER_H */

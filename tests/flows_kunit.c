@@ -1525,7 +1525,7 @@ static void closed_key_begins_anew(struct kunit *test)
 	closing.how = FAIRWQ_RUN_REST;
 	KUNIT_ASSERT_FALSE(test, IS_ERR(closing.batch));
 	call = mock_call_start(test, close_fn, NULL);
-	mock_until(test, test_bit(FAIRWQ_BATCH_DISPOSED, &closing.batch->flags));
+	mock_until(test, fairwq_batch_is_disposed(closing.batch));
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, queue_letter(test, 3, 'x'));
 	mock_open(test);
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
@@ -1538,7 +1538,7 @@ static void closed_key_begins_anew(struct kunit *test)
 						       FAIRWQ_DROP_REST, NULL));
 	closing.batch = fairwq_flows_get(flows, 3);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(closing.batch));
-	KUNIT_EXPECT_FALSE(test, test_bit(FAIRWQ_BATCH_DISPOSED, &closing.batch->flags));
+	KUNIT_EXPECT_FALSE(test, fairwq_batch_is_disposed(closing.batch));
 	fairwq_batch_put(closing.batch);
 	KUNIT_EXPECT_EQ(test, 2, atomic_read(&setup.released[3]));
 	KUNIT_EXPECT_EQ(test, OTHER_BATCHES + 1, mock_nr_batches(mock->pool));
@@ -1876,7 +1876,7 @@ static void holder_does_not_end_a_drop(struct kunit *test)
 	closing.how = FAIRWQ_DROP_REST;
 	mock->flows = NULL;
 	call = mock_call_start(test, close_fn, NULL);
-	mock_until(test, test_bit(FAIRWQ_BATCH_DISPOSED, &key->flags));
+	mock_until(test, fairwq_batch_is_disposed(key));
 	fairwq_batch_pause(key);
 	fairwq_batch_resume(key);
 	complete_all(&gate->open);

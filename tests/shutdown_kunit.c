@@ -88,7 +88,7 @@ static struct fairwq_batch *batch_begin(struct kunit *test, unsigned int max_act
 
 static bool is_disposed(struct fairwq_batch *batch)
 {
-	return test_bit(FAIRWQ_BATCH_DISPOSED, &batch->flags);
+	return fairwq_batch_is_disposed(batch);
 }
 
 /* Check that a shutdown sleeps, or is about to, until something happens to its batch. */
@@ -535,6 +535,8 @@ static void shutdown_of_many_sleeps(struct kunit *test)
 	call = start(test, owner, FAIRWQ_AND_OWNED);
 	mock_until(test, mock_nr_batches(mock->pool) == nr && is_asleep(test, call));
 	switches = call->task->nvcsw;
+	mock_batch(test, "other");	/* one that is none of them does not matter */
+	nr++;
 	for (i = 0; i < NR_CHILDREN - 1; i++) {
 		complete_all(&gate[i]->open);
 		mock_until(test, mock_nr_batches(mock->pool) == nr - 1 - i);
@@ -545,6 +547,57 @@ static void shutdown_of_many_sleeps(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 	for (i = 0; i < NR_CHILDREN; i++)
 		fairwq_batch_dispose(child[i]);
+}
+
+/* Rounds of a shutdown beside a thread that makes batches below its owner. */
+#define JOIN_ROUNDS	(mock_is_emulated() ? 20U : MOCK_MANY(500U))
+
+static struct {
+	struct fairwq_batch *owner, *child[16];
+	bool begun;
+} joining;
+
+/* Make batches until the owner takes none. Each is kept, and not disposed of. */
+static void join_fn(void *arg)
+{
+	const struct fairwq_batch_attrs attrs = { .parent = joining.owner };
+	struct fairwq_batch *batch;
+	unsigned int i = 0;
+
+	for (;;) {
+		batch = fairwq_batch_create(joining.owner->pool, &attrs, "child");
+		if (IS_ERR(batch))
+			return;
+		fairwq_batch_dispose(joining.child[i % ARRAY_SIZE(joining.child)]);
+		joining.child[i++ % ARRAY_SIZE(joining.child)] = batch;
+		WRITE_ONCE(joining.begun, true);
+		cond_resched();
+	}
+}
+
+/* A batch that joins while the shutdown of its owner begins is ended by that, too. */
+static void late_child_is_ended(struct kunit *test)
+{
+	struct fairwq_batch *owner = batch_begin(test, 1);
+	struct caller *caller;
+	struct call *call;
+	unsigned int i, j;
+	bool ended = true;
+
+	mock_open(test);
+	for (i = 0; i < JOIN_ROUNDS && ended; i++) {
+		memset(&joining, 0, sizeof(joining));
+		joining.owner = fairwq_batch_get(i ? mock_own_batch(test, "owner", NULL) : owner);
+		caller = mock_caller(test, join_fn, NULL);
+		mock_until(test, READ_ONCE(joining.begun));
+		call = start(test, joining.owner, FAIRWQ_AND_OWNED);
+		mock_caller_end(test, caller);
+		ended = mock_call_end(test, call);
+		KUNIT_EXPECT_TRUE(test, ended);
+		for (j = 0; j < ARRAY_SIZE(joining.child); j++)
+			fairwq_batch_dispose(joining.child[j]);
+		fairwq_batch_put(joining.owner);
+	}
 }
 
 /* ---- works that are not in the queue yet ---------------------------------- */
@@ -1199,6 +1252,7 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(shutdown_that_runs_the_rest_sleeps),
 	KUNIT_CASE(shutdown_that_drops_sleeps),
 	KUNIT_CASE(shutdown_of_many_sleeps),
+	KUNIT_CASE(late_child_is_ended),
 	KUNIT_CASE(delays_end_at_once),
 	KUNIT_CASE(graced_work_is_dropped),
 	KUNIT_CASE(held_back_works_run),

@@ -34,7 +34,7 @@
  *	counted.
  */
 bool locked;				/* pool->lock */
-bool disposed;				/* FAIRWQ_BATCH_DISPOSED is set */
+bool disposed;				/* batch->disposed */
 bool reaped, reaping;			/* of the batch */
 byte queued;				/* items in the inbox and the FIFO */
 bool has_0;				/* item 0 is among them */
