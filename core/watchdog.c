@@ -99,7 +99,7 @@ static bool is_full_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return fairwq_seat_is_full_locked(pool) && !pool->watch.full_told;
+	return fairwq_seat_is_full_locked(pool) && pool->watch.full_told != pool->crew.began_at;
 }
 
 /* Look at a runner that has a turn. */
@@ -144,14 +144,13 @@ static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (!is_long_ago_locked(pool, pool->crew.began_at)) {
-		pool->watch.full_told = false;
-	} else if (is_full_locked(pool) && pool->tree.nr_eligible) {
-		pool->watch.full_told = true;
-		look->nr_async = pool->crew.nr_async;
-		look->nr_asleep = pool->crew.nr_asleep;
-		look->full_ms = fairwq_full_ms_locked(pool);
-	}
+	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
+	    !is_long_ago_locked(pool, pool->crew.began_at))
+		return;
+	pool->watch.full_told = pool->crew.began_at;
+	look->nr_async = pool->crew.nr_async;
+	look->nr_asleep = pool->crew.nr_asleep;
+	look->full_ms = fairwq_full_ms_locked(pool);
 }
 
 static void look(struct fairwq_pool *pool, struct look *look)

@@ -15,7 +15,7 @@ struct fairwq_pool;
 struct fairwq_watch {
 	unsigned int hung_ms;		/* P: 0: never report */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
-	bool full_told;			/* P: no turn has begun since it was told that none can */
+	unsigned long full_told;	/* P: began_at of the standstill that was reported last */
 	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
 };
 

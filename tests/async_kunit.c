@@ -322,7 +322,16 @@ static void items_that_run_keep_the_limit(struct kunit *test)
 	}
 }
 
-/* At the limit nothing begins. If that lasts while items wait, it is reported, once. */
+/* Check whether the standstill of @pool was reported. */
+static bool standstill_told(const struct fairwq_pool *pool)
+{
+	return READ_ONCE(pool->watch.full_told) == READ_ONCE(pool->crew.began_at);
+}
+
+/*
+ * At the limit nothing begins. If that lasts while items wait, it is reported,
+ * once, also if hung_ms changes meanwhile.
+ */
 static void standstill_at_the_limit_is_reported(struct kunit *test)
 {
 	struct limited *limited = limited_new(test, 2, 1);
@@ -332,16 +341,18 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 	complete_all(&limited->go);
 	for (i = 0; i < 2; i++) {
 		mock_until(test, !mock_nr_begun(pool));
-		mock_tick(pool);	/* sees that a turn has begun since the last report */
 		pr_info("# expect-splat begin pool limited: no seat is left for\n");
 		/* No item runs now, so none is taken for hung. */
 		fairwq_set_hung_ms(pool, 1);
-		mock_until(test, READ_ONCE(pool->watch.full_told));
+		mock_until(test, standstill_told(pool));
 		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 		pr_info("# expect-splat end\n");
-		/* Not again. */
+		/* Not again, also after a look that does not take it for one. */
+		mock_tick(pool);
+		fairwq_set_hung_ms(pool, 1);
 		msleep(20);
 		mock_tick(pool);
+		fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 		complete_one(test, limited);
 	}
 	for (i = 2; i < MOST_LIMITED; i++) {
@@ -367,10 +378,10 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	fairwq_set_hung_ms(pool, 1);
 	msleep(20);
 	mock_tick(pool);
-	KUNIT_EXPECT_FALSE(test, READ_ONCE(pool->watch.full_told));
+	KUNIT_EXPECT_FALSE(test, standstill_told(pool));
 	pr_info("# expect-splat begin pool full: no seat is left for\n");
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &next->work));
-	mock_until(test, READ_ONCE(pool->watch.full_told));
+	mock_until(test, standstill_told(pool));
 	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
 	pr_info("# expect-splat end\n");
 	fairwq_async_complete(&item->async, 0);
