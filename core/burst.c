@@ -105,7 +105,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	if (!READ_ONCE(serializer->inline_us) || batch != runner->turn.batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
-	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->each)
+	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->needs_cost)
 		return false;
 	if (fairwq_park_runs_elsewhere(work, runner->id))
 		return false;

@@ -164,8 +164,7 @@ const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
 	},
 	[FAIRWQ_FAIR_COST] = {
 		.name = "fair_cost", .shift = FAIRWQ_COST_NS_SHIFT, .shown = 1,
-		.needs_cost = true, .each = true,
-		.first = cost_first, .charge = cost_charge, .settle = cost_settle,
+		.needs_cost = true, .first = cost_first, .charge = cost_charge, .settle = cost_settle,
 	},
 };
 

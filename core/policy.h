@@ -30,8 +30,7 @@ struct fairwq_policy_ops {
 	const char *name;		/* as operators write it */
 	unsigned int shift;		/* bits of fraction of a unit in the tree */
 	unsigned int shown;		/* so many units are one in tables */
-	bool needs_cost;		/* the pool must have its cost() */
-	bool each;			/* each item is charged as a turn: no bursts */
+	bool needs_cost;		/* the pool's cost() says what each item costs: no bursts */
 
 	/*
 	 * Each returns units, under pool->lock. Without it, a turn counts 1 for
