@@ -5,14 +5,9 @@
 # and serve the same kind of files, in memory, to the same clients over the loopback
 # device. Each mount has a connection of its own: four of the flood and one of the modest
 # reader, and the same again, encrypted.
-# Settings are in /ports.args, figures in /figures.
 
-export PATH=/bin:/usr/sbin:/sbin
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t devtmpfs dev /dev 2>/dev/null
-rounds=0 seconds=0 modes=
-. /ports.args
+# shellcheck source=guest-lib.sh
+. /guest-lib.sh
 mounts="flood0 flood1 flood2 flood3 modest"
 mounts="$mounts sealed-flood0 sealed-flood1 sealed-flood2 sealed-flood3 sealed-modest"
 
@@ -66,23 +61,20 @@ fill() {
 }
 
 # $1: original or port; $2: round; $3: the flood's mode, as sealed-read
-ask() {
+ask_for() {
 	case $3 in
 	sealed-*) seal=sealed- ;;
 	*) seal= ;;
 	esac
-	for with in alone round eager; do
-		line=$(crypt_client $with "/mnt/${seal}flood@/$1-flood" "${3#sealed-}" "$seconds" \
-			"/mnt/${seal}modest/$1-modest") || return
-		echo "$with $1 $2 $3 $line" | tee -a /figures >/dev/kmsg
-	done
+	ask "$1" "$2" "$3" crypt_client "/mnt/${seal}flood@/$1-flood" "${3#sealed-}" "$seconds" \
+		"/mnt/${seal}modest/$1-modest"
 }
 
 # $1: original or port; $2: round
 turn() {
 	start "$1" || return
 	[ "$2" != 1 ] || fill "$1" || return
-	for mode in $modes; do ask "$1" "$2" "$mode" || return; done
+	for mode in $modes; do ask_for "$1" "$2" "$mode" || return; done
 	if [ "$2" = "$rounds" ]; then
 		sum=$(crypt_client sum "/mnt/flood0/$1-flood") &&
 			sum=$sum-$(crypt_client sum "/mnt/sealed-modest/$1-modest") &&
@@ -91,22 +83,9 @@ turn() {
 	stop "$1"
 }
 
-# What is asked first changes from round to round.
-measure() {
-	round=1
-	while [ "$round" -le "$rounds" ]; do
-		if [ $((round % 2)) = 1 ]; then
-			turn original "$round" && turn port "$round" || return
-		else
-			turn port "$round" && turn original "$round" || return
-		fi
-		round=$((round + 1))
-	done
+compare() {
 	cmp /share/original-flood /share/port-flood &&
 		cmp /share/original-modest /share/port-modest
 }
 
-end=failed
-! { prepare && measure; } 2>/dev/kmsg || end="done"
-echo "end $end" >>/figures
-poweroff -f
+guest_main

@@ -36,6 +36,7 @@ add_client() {
 	gcc -static -O2 -Wall -Wextra -Werror -DFLOODERS="$3" \
 		-o "$dir/root/bin/$1" "$top/ports/$1.c" || return
 	install -m 755 "$top/ports/$2" "$dir/root/init"
+	cp "$top/ports/guest-lib.sh" "$dir/root/"
 	shift 3
 	printf '%s\n' "rounds=$rounds" "seconds=$seconds" "$@" >"$dir/root/ports.args"
 	: >"$dir/root/figures"
