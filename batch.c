@@ -513,14 +513,10 @@ bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 
 void fairwq_batch_flush(struct fairwq_batch *batch)
 {
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
 	might_sleep();
-	if (WARN_ONCE(turn && turn->batch == batch,
-		      "fairwq: item %ps of batch %s/%s waits for its own batch\n",
-		      turn->func, batch->pool->name, batch->name))
+	if (fairwq_waits_for_itself(fairwq_runner_own_turn()->batch == batch, __func__))
 		return;
 	if (!fairwq_batch_lockdep_wait(batch))
 		fairwq_batch_wait(batch);

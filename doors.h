@@ -105,18 +105,16 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool);
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 
 /*
- * Warn if the caller is an item of the serializer and would wait for itself,
- * once at each place.
+ * Warn if the caller is an item, and would wait for itself: it is @inside of
+ * what it waits for. Once at each place.
  */
-#define fairwq_serializer_from_inside(whose, what)			\
+#define fairwq_waits_for_itself(inside, what)				\
 ({									\
-	const struct fairwq_serializer *__own = (whose);			\
-	const struct fairwq_turn *__turn = fairwq_runner_own_turn();		\
+	const struct fairwq_turn *__turn = fairwq_runner_own_turn();	\
 									\
-	WARN_ONCE(__turn && fairwq_runner_is_of(__own),			\
-		  "fairwq: item %ps of batch %s/%s would wait for itself in %s of %p\n", \
-		  __turn->func, __turn->batch->pool->name,		\
-		  __turn->batch->name, what, __own);			\
+	WARN_ONCE(__turn && (inside),					\
+		  "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",	\
+		  __turn->func, __turn->batch->pool->name, __turn->batch->name, what);	\
 })
 
 #endif /* FAIRWQ_DOORS_H */

@@ -256,14 +256,10 @@ static void pool_wait(struct fairwq_pool *pool)
  */
 static bool pool_may_wait(struct fairwq_pool *pool, const char *what)
 {
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(pool)))
 		return false;
 	might_sleep();
-	if (WARN_ONCE(turn && turn->batch->pool == pool,
-		      "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-		      turn->func, pool->name, turn->batch->name, what))
+	if (fairwq_waits_for_itself(fairwq_runner_current()->pool == pool, what))
 		return false;
 	fairwq_wait_begin(&pool->lockdep_map, pool->flags & FAIRWQ_MEM_RECLAIM);
 	return true;

@@ -45,7 +45,7 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer)
 	if (WARN_ON_ONCE(!serializer))
 		return;
 	might_sleep();
-	if (!fairwq_serializer_from_inside(serializer, __func__))
+	if (!fairwq_waits_for_itself(fairwq_runner_is_of(serializer), __func__))
 		fairwq_waitlist_wait(serializer);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
@@ -85,7 +85,7 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 	might_sleep();
 	if (become_last(serializer, how, dropped))
 		return 0;
-	if (fairwq_serializer_from_inside(serializer, __func__))
+	if (fairwq_waits_for_itself(fairwq_runner_is_of(serializer), __func__))
 		return -EDEADLK;
 	fairwq_waitlist_end(serializer, 1, how & FAIRWQ_DROP_REST);
 	if (how & FAIRWQ_DROP_REST)

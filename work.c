@@ -376,12 +376,9 @@ static bool wait_for_item(struct fairwq_work *work, bool cancels)
 static bool work_from_inside(const struct fairwq_work *work, const char *what)
 {
 	const struct fairwq_runner *runner = fairwq_runner_of_item();
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
 
-	return WARN_ONCE(turn && runner->current_work == work &&
-			 READ_ONCE(work->last_runner) == runner->id,
-			 "fairwq: item %ps of batch %s/%s would wait for itself in %s\n",
-			 turn->func, turn->batch->pool->name, turn->batch->name, what);
+	return fairwq_waits_for_itself(runner->current_work == work &&
+				       READ_ONCE(work->last_runner) == runner->id, what);
 }
 
 bool fairwq_work_flush(struct fairwq_work *work)

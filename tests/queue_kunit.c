@@ -559,7 +559,7 @@ static void self_wait_warns(struct kunit *test)
 	init_completion(&self->done);
 	self->batch = a;
 	self->pool = mock->pool;
-	pr_info("# expect-splat begin waits for its own batch\n");
+	pr_info("# expect-splat begin would wait for itself in fairwq_batch_flush\n");
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &self->work));
 	mock_await(test, &self->done);
 	pr_info("# expect-splat end\n");
