@@ -347,16 +347,6 @@ static void count_fallback(struct fairwq_flows *flows)
 	atomic64_inc(&flows->pool->tally.flow_fallbacks);
 }
 
-/* Queue to the shared batch instead of a flow. Return: as fairwq_queue(). */
-static int flows_fall_back(struct fairwq_flows *flows, struct fairwq_work *work)
-{
-	int ret = fairwq_queue(flows->shared, work);
-
-	if (ret == 1)
-		count_fallback(flows);
-	return ret;
-}
-
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work)
 {
 	struct fairwq_flow *flow;
@@ -375,9 +365,12 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 	}
 	if (likely(ret >= 0))
 		return ret;
-	if (ret == -ENOMEM || ret == -ENOSPC)
-		return flows_fall_back(flows, work);
-	return fairwq_unless_pending(work, ret);
+	if (ret != -ENOMEM && ret != -ENOSPC)
+		return fairwq_unless_pending(work, ret);
+	ret = fairwq_queue(flows->shared, work);
+	if (ret == 1)
+		count_fallback(flows);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_queue);
 

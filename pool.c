@@ -57,15 +57,6 @@ static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 	return 0;
 }
 
-static unsigned int wq_flags(unsigned int flags)
-{
-	return WQ_UNBOUND |
-	       (flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0) |
-	       (flags & FAIRWQ_HIGHPRI ? WQ_HIGHPRI : 0) |
-	       (flags & FAIRWQ_FREEZABLE ? WQ_FREEZABLE : 0) |
-	       (flags & FAIRWQ_SYSFS ? WQ_SYSFS : 0);
-}
-
 static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 				      const char *name)
 {
@@ -141,9 +132,15 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
  */
 static int pool_alloc_wq(struct fairwq_pool *pool)
 {
+	unsigned int flags = WQ_UNBOUND |
+			     (pool->flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0) |
+			     (pool->flags & FAIRWQ_HIGHPRI ? WQ_HIGHPRI : 0) |
+			     (pool->flags & FAIRWQ_FREEZABLE ? WQ_FREEZABLE : 0) |
+			     (pool->flags & FAIRWQ_SYSFS ? WQ_SYSFS : 0);
+
 	if (pool->flags & FAIRWQ_SYSFS && !*pool->name)
 		return fairwq_bad_arg("with FAIRWQ_SYSFS the name is empty");
-	pool->wq = alloc_workqueue("%s", wq_flags(pool->flags), WQ_MAX_ACTIVE, pool->name);
+	pool->wq = alloc_workqueue("%s", flags, WQ_MAX_ACTIVE, pool->name);
 	return pool->wq ? 0 : -ENOMEM;
 }
 
