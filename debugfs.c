@@ -353,14 +353,6 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 
 /* ---- knobs ------------------------------------------------------------ */
 
-static int set_policy(struct fairwq_pool *pool, unsigned int value)
-{
-	if (fairwq_policies[value].needs_cost && !pool->cost)
-		return -EINVAL;
-	fairwq_pool_set_policy(pool, value);
-	return 0;
-}
-
 static int set_slice_us(struct fairwq_pool *pool, unsigned int value)
 {
 	guard(raw_spinlock_irq)(&pool->lock);
@@ -391,12 +383,6 @@ static int set_low_turns(struct fairwq_pool *pool, unsigned int value)
 static void show_reset(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_puts(m, "write 1 to set the counters and histograms to 0\n");
-}
-
-static int set_reset(struct fairwq_pool *pool, unsigned int value)
-{
-	fairwq_pool_reset_stats(pool);
-	return 0;
 }
 
 /* ---- files ------------------------------------------------------------ */
@@ -432,11 +418,11 @@ static const struct fairwq_file fairwq_files[] = {
 	{ "runners", .show = show_runners },
 	{ "dump", .show = show_dump },
 	{ "max_active", fairwq_pool_set_max_active, AT(crew.max_active), 1, FAIRWQ_MAX_ACTIVE },
-	{ "policy", set_policy, AT(policy), 0, FAIRWQ_NR_POLICIES - 1, policy_word },
+	{ "policy", fairwq_pool_set_policy, AT(policy), 0, FAIRWQ_NR_POLICIES - 1, policy_word },
 	{ "slice_us", set_slice_us, AT(slice_us), 0, FAIRWQ_MAX_SLICE_US },
 	{ "low_turns", set_low_turns, 0, 0, FAIRWQ_MAX_STARVE_LIMIT + 1, NULL, show_low_turns },
 	{ "hung_ms", fairwq_set_hung_ms, AT(watch.hung_ms), 0, UINT_MAX },
-	{ "reset", set_reset, 0, 0, 0, reset_word, show_reset },
+	{ "reset", fairwq_pool_reset_stats, 0, 0, 0, reset_word, show_reset },
 	{ "histograms", fairwq_pool_set_histograms, 0, 0, 1, NULL, show_histograms },
 };
 

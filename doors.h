@@ -57,9 +57,9 @@ int fairwq_pool_add_runner(struct fairwq_pool *pool, gfp_t gfp);
 void fairwq_pool_grow_fn(struct work_struct *work);
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
 void fairwq_pool_shrink_fn(struct work_struct *work);
-void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy);
+int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy);
 void fairwq_tally_locked(struct fairwq_pool *pool);
-void fairwq_pool_reset_stats(struct fairwq_pool *pool);
+int fairwq_pool_reset_stats(struct fairwq_pool *pool, unsigned int value);
 int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on);
 
 /* batch.c */

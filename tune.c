@@ -141,13 +141,15 @@ EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
  * Change the policy: take every batch out of the tree, and put it in again.
  * With thousands of eligible batches the lock is held for long. So this is for
  * operators, not for the inner loop of a running system. The present policy is
- * no change.
+ * no change. Return: 0, or -EINVAL if the pool has no cost() for it.
  */
-void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
+int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy)
 {
 	struct fairwq_batch *batch;
 	unsigned long flags;
 
+	if (fairwq_policies[policy].needs_cost && !pool->cost)
+		return -EINVAL;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (policy == pool->policy)
 		goto unlock;
@@ -159,6 +161,7 @@ void fairwq_pool_set_policy(struct fairwq_pool *pool, enum fairwq_policy policy)
 		fairwq_fifo_update_locked(batch);
 unlock:
 	fairwq_kick_unlock(pool, flags);
+	return 0;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_set_policy);
@@ -207,7 +210,8 @@ void fairwq_tally_locked(struct fairwq_pool *pool)
 
 FAIRWQ_TEST_EXPORT(fairwq_tally_locked);
 
-void fairwq_pool_reset_stats(struct fairwq_pool *pool)
+/* Set all to 0, by whatever @value. Return: 0. */
+int fairwq_pool_reset_stats(struct fairwq_pool *pool, unsigned int value)
 {
 	struct fairwq_batch_stats *stats;
 	struct fairwq_batch *batch;
@@ -229,6 +233,7 @@ void fairwq_pool_reset_stats(struct fairwq_pool *pool)
 	memset(pool->tally.counter, 0, sizeof(pool->tally.counter));
 	pool->crew.nr_taken = 0;
 	atomic64_set(&pool->tally.flow_fallbacks, 0);
+	return 0;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_pool_reset_stats);

@@ -56,17 +56,6 @@ static u64 burst_each(struct fairwq_batch *batch)
 	return avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
 }
 
-/* Set how far the runner may go on, after the first item of a burst. */
-static void burst_begin(struct fairwq_runner *runner,
-			const struct fairwq_serializer *serializer)
-{
-	u64 budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
-	struct fairwq_burst *burst = &runner->burst;
-
-	burst->due = fairwq_clock() + budget;
-	burst->left = 0;
-}
-
 /* Check whether an item of @batch may start within what is left of the budget. */
 static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
@@ -98,11 +87,12 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 				 const struct fairwq_work *work,
 				 struct fairwq_batch *batch)
 {
+	u64 budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
 	const struct fairwq_pool *pool = runner->pool;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	if (!READ_ONCE(serializer->inline_us) || batch != runner->turn.batch)
+	if (!budget || batch != runner->turn.batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->needs_cost)
@@ -114,7 +104,7 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 		      pool->crew.nr_active + !runner->seated > pool->crew.max_active))
 		return false;
 	if (runner->turn.nr == 1)
-		burst_begin(runner, serializer);
+		runner->burst = (struct fairwq_burst){ .due = fairwq_clock() + budget };
 	if (runner->turn.nr > BURST_ITEMS)
 		return false;
 	return burst_has_budget(runner, batch);

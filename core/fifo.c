@@ -177,6 +177,15 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 	}
 }
 
+/* Fire the barriers that are first now, and place @batch in the tree by its new head. */
+static void batch_new_head_locked(struct fairwq_batch *batch)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	batch_fire_barriers_locked(batch);
+	fairwq_fifo_update_locked(batch);
+}
+
 /* Put a barrier behind everything that is queued now. */
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 				    struct fairwq_barrier *barrier)
@@ -186,8 +195,7 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 	barrier->entry.flags = FAIRWQ_WORK_BARRIER;
 	fairwq_fifo_take_over_locked(batch, NULL);
 	list_add_tail(&barrier->entry.node, &batch->fifo);
-	batch_fire_barriers_locked(batch);
-	fairwq_fifo_update_locked(batch);
+	batch_new_head_locked(batch);
 }
 
 /*
@@ -225,15 +233,6 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	pool->crew.nr_taken++;
 	if (unlikely(!list_empty(&pool->waits.works)))
 		fairwq_waiters_take_locked(pool, work, turn->number);
-}
-
-/* Fire the barriers that are first now, and place @batch in the tree by its new head. */
-static void batch_new_head_locked(struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch_fire_barriers_locked(batch);
-	fairwq_fifo_update_locked(batch);
 }
 
 /* Count a work as not queued any more. The parts of an item were not counted as queued. */

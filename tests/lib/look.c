@@ -79,7 +79,7 @@ EXPORT_SYMBOL_GPL(mock_row);
 /* Set the counters of @pool to 0, as the knob "reset" does. */
 void mock_reset(struct fairwq_pool *pool)
 {
-	fairwq_pool_reset_stats(pool);
+	fairwq_pool_reset_stats(pool, 1);
 }
 EXPORT_SYMBOL_GPL(mock_reset);
 
