@@ -19,7 +19,7 @@
  *   forkjoin.c     tasks of items, and loops over ranges
  *   context.c      on whose behalf an item runs
  *   failure.c      reports of items that fail
- *   debugfs.c, dump.c   tables and knobs for an operator
+ *   debugfs.c      tables and knobs for an operator
  *
  * Invariant: calls go down to core/, and among these files as in Kbuild.
  */
@@ -94,10 +94,8 @@ int fairwq_try_take(struct fairwq_work *work, long word, bool wait);
 /* flows.c */
 bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);
 
-/* dump.c */
-void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
-
 /* debugfs.c */
+void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch);
 void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch);
 int fairwq_debugfs_init(void);
 void fairwq_debugfs_exit(void);
