@@ -299,7 +299,9 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
 	fairwq_node_init(&batch->node, &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
 			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
-	fairwq_inbox_init(&batch->inbox);
+	raw_spin_lock_init(&batch->inbox.lock);
+	INIT_LIST_HEAD(&batch->inbox.works);
+	INIT_HLIST_HEAD(&batch->inbox.delayed);
 	INIT_LIST_HEAD(&batch->fifo);
 	mutex_init(&batch->flush_mutex);
 	INIT_WORK(&batch->reap_work, batch_reap_fn);
@@ -662,9 +664,9 @@ static void shutdown_round(struct fairwq_batch *owner, unsigned int how, fairwq_
 }
 
 /*
- * Wait until @left is 0, a count of batches of @pool. Unless @owner is NULL, look
- * at it and those that go with it: now, and each time that there is something
- * to do.
+ * Wait until @left is 0, a count of batches of @pool. Unless @owner is NULL,
+ * look at it and those that go with it: now, and each time that there is
+ * something to do.
  */
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,
 				struct fairwq_batch *owner, unsigned int how,

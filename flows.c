@@ -98,7 +98,7 @@ struct fairwq_flows {
 	unsigned int max;		/* any: most of them; 0: no limit */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
-	struct fairwq_batch_attrs attrs;/* I */
+	struct fairwq_batch_attrs attrs;/* I; @shared keeps the owner that it names */
 	/* A, set once: or NULL; @data is set before */
 	void (*setup)(struct fairwq_flow_attrs *attrs, u64 key, void *data);
 	void *data;			/* I, once set */
@@ -634,7 +634,6 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	INIT_LIST_HEAD(&flows->closed);
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
-	fairwq_batch_get(attrs->parent);	/* keeps the owner that it names */
 	flows->shared = shared;
 	flows->pool = pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
@@ -678,7 +677,6 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&flows->pool->registry.nr_flows);
 	fairwq_batch_put(flows->shared);
-	fairwq_batch_put(flows->attrs.parent);
 	kfree(flows);
 	return 0;
 }

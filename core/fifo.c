@@ -323,13 +323,6 @@ u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch)
 	return work ? work->stamp : 0;
 }
 
-/* Check whether nothing is left of a batch that accepts no work any more. */
-static bool drained_locked(struct fairwq_batch *batch)
-{
-	return fairwq_batch_is_disposed(batch) && fairwq_fifo_is_idle_locked(batch) &&
-	       !batch->nr_canceling && fairwq_inbox_is_empty(batch);
-}
-
 /* Add what was measured of @turn to the statistics; most turns are not measured. */
 static void turn_stats_locked(const struct fairwq_turn *turn)
 {
@@ -361,7 +354,8 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (batch->reaping || !drained_locked(batch))
+	if (batch->reaping || !fairwq_batch_is_disposed(batch) || batch->nr_canceling ||
+	    !fairwq_fifo_is_idle_locked(batch) || !fairwq_inbox_is_empty(batch))
 		return;
 	batch->reaping = true;
 	queue_work(fairwq_reap_wq, &batch->reap_work);

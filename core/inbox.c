@@ -30,13 +30,6 @@
 #include "inbox.h"
 #include "runner.h"
 
-void fairwq_inbox_init(struct fairwq_inbox *inbox)
-{
-	raw_spin_lock_init(&inbox->lock);
-	INIT_LIST_HEAD(&inbox->works);
-	INIT_HLIST_HEAD(&inbox->delayed);
-}
-
 /* ---- accepting -------------------------------------------------------- */
 
 /*

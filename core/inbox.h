@@ -15,7 +15,6 @@
 
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
-void fairwq_inbox_init(struct fairwq_inbox *inbox);
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work);
 bool fairwq_inbox_put_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work);

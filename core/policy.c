@@ -163,8 +163,8 @@ const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
 		.first = time_first, .charge = time_charge, .settle = time_settle,
 	},
 	[FAIRWQ_FAIR_COST] = {
-		.name = "fair_cost", .shift = FAIRWQ_COST_NS_SHIFT, .shown = 1,
-		.needs_cost = true, .first = cost_first, .charge = cost_charge, .settle = cost_settle,
+		.name = "fair_cost", .shift = FAIRWQ_COST_NS_SHIFT, .shown = 1, .needs_cost = true,
+		.first = cost_first, .charge = cost_charge, .settle = cost_settle,
 	},
 };
 
