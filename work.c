@@ -80,11 +80,17 @@ static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fa
 }
 
 /*
- * Take a work that is QUEUED or PARKED out. It stays pending until
- * release_work(), so that no queue call uses its fields.
+ * Take out a work that is QUEUED or PARKED, and set its word to @word. With 0
+ * the work is the client's, which may queue or free it from here on. Until then
+ * it is pending, so that no queue call uses its fields.
+ * Return: its serializer, or NULL. The serializer must be told when the lock
+ * was dropped, because it may queue to batches of any pool.
  */
-static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+static struct fairwq_serializer *release_queued(struct fairwq_batch *batch,
+						struct fairwq_work *work, long word)
 {
+	struct fairwq_serializer *serializer = work->serializer;
+
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_waiters_drop_locked(batch->pool, work);
@@ -94,18 +100,6 @@ static void remove_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 		list_del(&work->node);
 	fairwq_fifo_removed_locked(batch, work);
 	batch->pool->tally.counter[FAIRWQ_CANCELED]++;
-}
-
-/*
- * Set the word of a removed work to @word. With 0 the work is the client's,
- * which may queue or free it from here on.
- * Return: its serializer, or NULL. The serializer must be told when the lock
- * was dropped, because it may queue to batches of any pool.
- */
-static struct fairwq_serializer *release_work(struct fairwq_work *work, long word)
-{
-	struct fairwq_serializer *serializer = work->serializer;
-
 	WRITE_ONCE(work->serializer, NULL);
 	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/enter.pml. */
 	atomic_long_set_release(&work->data, word);
@@ -124,8 +118,7 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	state = look_locked(batch, work);
 	if (state == FAIRWQ_STATE_QUEUED || state == FAIRWQ_STATE_PARKED) {
-		remove_locked(batch, work);
-		serializer = release_work(work, word);
+		serializer = release_queued(batch, work, word);
 		ret = 1;
 	} else {
 		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
@@ -505,26 +498,6 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 }
 
 /*
- * Take out a work that is to be dropped. If no client has queued it, tell the
- * call that waits for it. Return: its serializer, or NULL.
- */
-static struct fairwq_serializer *drop_locked(struct fairwq_batch *batch,
-					     struct fairwq_work *work, bool own)
-{
-	struct fairwq_serializer *serializer;
-
-	lockdep_assert_held(&batch->pool->lock);
-
-	remove_locked(batch, work);
-	serializer = release_work(work, 0);
-	if (unlikely(own)) {
-		container_of(work, struct fairwq_own_work, work)->ret = -ECANCELED;
-		complete(&container_of(work, struct fairwq_own_work, work)->done);
-	}
-	return serializer;
-}
-
-/*
  * Works are taken out one by one: each is pending until @dropped is called for
  * it, so another cancel may take it before. Until the last one is out,
  * @nr_canceling keeps items of the batch from beginning, and the batch from
@@ -535,10 +508,10 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 {
 	struct fairwq_barrier marker = { };	/* behind the last work to drop */
 	struct fairwq_serializer *serializer;
+	struct fairwq_own_work *own;
 	struct fairwq_work *work;
 	struct fairwq_pool *pool;
 	unsigned long nr = 0, flags;
-	bool own;
 
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return 0;
@@ -550,8 +523,13 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	}
 	drop_begin_locked(batch, &marker);
 	while ((work = first_to_drop_locked(batch, &marker))) {
-		own = work->flags & FAIRWQ_WORK_OWN;
-		serializer = drop_locked(batch, work, own);
+		own = work->flags & FAIRWQ_WORK_OWN ?
+		      container_of(work, struct fairwq_own_work, work) : NULL;
+		serializer = release_queued(batch, work, 0);
+		if (own) {
+			own->ret = -ECANCELED;
+			complete(&own->done);	/* @own may be gone from here on */
+		}
 		fairwq_kick_unlock(pool, flags);
 		if (serializer)
 			fairwq_waitlist_complete(serializer);

@@ -95,7 +95,7 @@ static bool is_listed_locked(const struct fairwq_work *work,
 {
 	/*
 	 * Load the word, then work->serializer, so that it is not that of an
-	 * earlier queueing. Pairs with release_listed(), release_work() and
+	 * earlier queueing. Pairs with release_listed(), release_queued() and
 	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);

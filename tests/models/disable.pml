@@ -114,7 +114,7 @@ inline cancel(cpu)
 		take_over_locked(cpu);
 		if
 		:: data ->
-			/* remove_locked(), release_work() */
+			/* release_queued() */
 			d_step { assert(fifo); fifo = false }
 			store_release(cpu, WORD, 0);
 			spin_unlock(cpu);

@@ -3,7 +3,7 @@
  * The way of a work into a serializer, and out of it. core/waitlist.c:
  * fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
  * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and
- * release_work().
+ * release_queued().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * serializer; or, if nothing is in flight, into the inbox. A cancel reads which
@@ -34,7 +34,7 @@
  * Broken NO_ACQUIRE (assertion): @serializer is loaded before work->data.
  * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is
  *	free before it sees the stores before that.
- * Broken NO_RELEASE_QUEUED (assertion): the same in release_work().
+ * Broken NO_RELEASE_QUEUED (assertion): the same in release_queued().
  * Broken CLAIMED_APART (invalid end state): the work is listed in a later
  *	section of the lock. The item in flight may have ended before that.
  */
@@ -172,7 +172,7 @@ inline take_queued(cpu)
 	/* Under pool->lock. A work that is taken begins under the same hold. */
 	d_step {
 		RMW(cpu) && (queued || state(mem[DATA]) != QUEUED) ->
-		/* look_locked(), remove_locked() */
+		/* look_locked(), and the list in release_queued() */
 		assert(!freed);
 		d = mem[DATA];
 		if
@@ -186,7 +186,7 @@ inline take_queued(cpu)
 	}
 	if
 	:: taken ->
-		/* release_work() */
+		/* the word in release_queued() */
 		store(cpu, SERIALIZER, 0);
 #ifdef NO_RELEASE_QUEUED
 		store(cpu, DATA, 0);
