@@ -139,15 +139,6 @@ static unsigned int share_locked(const struct fairwq_batch *batch)
 	return fairwq_ratio(min(batch->node.service, total), total, 1000);
 }
 
-/* Return the most that a turn of @batch has cost, as service_of(); at least 1. */
-static u64 longest_locked(const struct fairwq_batch *batch)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	return max(DIV_ROUND_UP_ULL(batch->stats->max_cost, fairwq_policy_of(batch->pool)->shown),
-		   1ULL);
-}
-
 /* ---- columns of a batch ------------------------------------------------ */
 
 /* A line of a table: the values of the columns, or their names. */
@@ -198,9 +189,11 @@ static void show_columns(const struct line *line, struct fairwq_batch *batch)
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_hist *wait, *run;
 	const struct fairwq_node *node;
+	unsigned int shown;
 	u64 oldest;
 
 	guard(raw_spinlock_irq)(&batch->pool->lock);
+	shown = fairwq_policy_of(batch->pool)->shown;
 	oldest = fairwq_fifo_oldest_locked(batch);
 	wait = stats->hists ? &stats->hists->wait : NULL;
 	run = stats->hists ? &stats->hists->run : NULL;
@@ -214,7 +207,8 @@ static void show_columns(const struct line *line, struct fairwq_batch *batch)
 	number(line, "running", 7, batch->in_flight[0] + batch->in_flight[1]);
 	number(line, "done", 10, batch->done);
 	number(line, "service", 10, service_of(batch->pool, node));
-	number(line, "longest", 8, longest_locked(batch));
+	/* The most that a turn has cost, as service_of(); at least 1. */
+	number(line, "longest", 8, max(DIV_ROUND_UP_ULL(stats->max_cost, shown), 1ULL));
 	permille(line, "share%", 6, share_locked(batch));
 	number(line, "stay", 8, fairwq_node_eligible(node) ? node->stay : 0);
 	number(line, "oldestus", 9, oldest ? fairwq_age_us(oldest) : 0);
