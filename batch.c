@@ -238,10 +238,11 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (!batch->disposed)
-		trace_fairwq_batch(batch, "dispose");
-	scoped_guard(raw_spinlock, &batch->inbox.lock)	/* see the first invariant */
+	scoped_guard(raw_spinlock, &batch->inbox.lock) {	/* see the first invariant */
+		if (!batch->disposed)
+			trace_fairwq_batch(batch, "dispose");
 		WRITE_ONCE(batch->disposed, true);
+	}
 	/* The pool of a reaped batch may be without runners by now. */
 	if (!batch->reaped) {
 		batch->dropping |= drop;
@@ -275,7 +276,8 @@ EXPORT_SYMBOL_GPL(fairwq_batch_dispose);
 
 /*
  * Allocate a batch with one reference, for the creator. Takes over @name, also
- * on error. Return: the batch, or NULL.
+ * on error; and the caller's reference to the owner, if it returns the batch.
+ * Return: the batch, or NULL.
  */
 static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 					const struct fairwq_batch_attrs *attrs,
@@ -312,10 +314,8 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	batch->max_queued = attrs->max_queued;
 	batch->released = attrs->released;
 	batch->priv = attrs->priv;
-	if (attrs->parent) {
-		batch->parent = fairwq_batch_get(attrs->parent);
-		batch->depth = attrs->parent->depth + 1;
-	}
+	batch->parent = attrs->parent;
+	batch->depth = attrs->parent ? attrs->parent->depth + 1 : 0;
 	kref_init(&batch->refs);
 	kref_get(&pool->refs);
 	test_count(&fairwq_live_batches, 1);
@@ -375,6 +375,22 @@ static void batch_adopt_locked(struct fairwq_batch *batch,
 	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 }
 
+/*
+ * Check whether the owner of @batch takes more. A shutdown of the owner does
+ * not find what joins after it. Flows go on below an owner of theirs that was
+ * disposed, until they are shut down with it.
+ */
+static bool owner_is_open_locked(const struct fairwq_batch *batch)
+{
+	const struct fairwq_batch *owner = batch->parent, *shared = batch->member.shared;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	if (shared && shared->parent == owner)
+		owner = shared;
+	return !owner || !fairwq_batch_is_disposed(owner);
+}
+
 /* Publish a complete batch in its pool. Return: 0, -ESHUTDOWN or -ENOMEM. */
 static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 {
@@ -387,7 +403,7 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 			return -ENOMEM;
 	}
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (pool->registry.dying)
+	if (pool->registry.dying || !owner_is_open_locked(batch))
 		return -ESHUTDOWN;
 	if (batch->parent)
 		batch_adopt_locked(batch, &group);
@@ -395,9 +411,6 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 	kref_get(&batch->refs);			/* the pool's */
 	list_add_tail_rcu(&batch->link, &pool->registry.batches);
 	batch_count_locked(batch, 1);
-	/* A shutdown of its owner that is under way must end it, too. */
-	if (batch->parent && fairwq_batch_is_disposed(batch->parent))
-		fairwq_end_waiters_tell_locked(pool, true);
 	return 0;
 }
 
@@ -412,11 +425,20 @@ struct fairwq_batch *fairwq_batch_new(struct fairwq_pool *pool,
 				      const struct fairwq_member *member, const char *name,
 				      gfp_t gfp)
 {
-	struct fairwq_batch *batch = batch_alloc(pool, attrs, name, gfp);
+	struct fairwq_batch *parent = attrs->parent, *batch;
 	int err;
 
-	if (!batch)
+	fairwq_test_point(FAIRWQ_POINT_BATCH_NEW, parent);
+	/* One that a driver's setup() of flows has named may have ended since. */
+	if (parent && !kref_get_unless_zero(&parent->refs)) {
+		kfree(name);
+		return ERR_PTR(-ESHUTDOWN);
+	}
+	batch = batch_alloc(pool, attrs, name, gfp);
+	if (!batch) {
+		fairwq_batch_put(parent);
 		return ERR_PTR(-ENOMEM);
+	}
 	if (member)
 		batch->member = *member;
 	err = batch_join(batch, gfp);

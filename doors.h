@@ -104,7 +104,8 @@ void fairwq_debugfs_del_pool(struct fairwq_pool *pool);
 
 /*
  * Warn if the caller is an item, and would wait for itself: it is @inside of
- * what it waits for. Once at each place.
+ * what it waits for. That is asked only of a caller that is an item. Once at
+ * each place.
  */
 #define fairwq_waits_for_itself(inside, what)				\
 ({									\

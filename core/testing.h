@@ -12,6 +12,7 @@
 enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, under inbox->lock */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* a work is linked, its batch not yet activated */
+	FAIRWQ_POINT_BATCH_NEW,		/* a batch is to be made below this owner, or none */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */

@@ -75,7 +75,7 @@ void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what)
 
 /*
  * Tell the calls that wait for batches, and have none left. With @all tell the
- * others, too, because there is a work to drop, or a batch that is new.
+ * others, too, because there is a work to drop.
  */
 void fairwq_end_waiters_tell_locked(struct fairwq_pool *pool, bool all)
 {

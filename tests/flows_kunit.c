@@ -1394,6 +1394,37 @@ static struct fairwq_flows *setup_begin(struct kunit *test, unsigned int max_act
 	return setup.flows;
 }
 
+static struct fairwq_batch *brief_owner;
+
+static void name_brief_owner(struct fairwq_flow_attrs *attrs, u64 key, void *data)
+{
+	attrs->batch.parent = brief_owner;
+}
+
+/* End the owner, after it was checked. The read-side section keeps its memory. */
+static void end_brief_owner(enum fairwq_test_point point, struct fairwq_batch *owner)
+{
+	if (point != FAIRWQ_POINT_BATCH_NEW || owner != brief_owner)
+		return;
+	fairwq_test_set_hook(NULL);
+	fairwq_batch_dispose(owner);
+	spin_within(!kref_read(&owner->refs));
+}
+
+/* An owner must stay until the setup has returned, and no longer. */
+static void owner_that_ends_after_the_setup(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 2, NULL);
+
+	need_two_cpus(test);
+	brief_owner = mock_own_batch(test, "owner", NULL);
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_setup(flows, name_brief_owner, NULL));
+	fairwq_test_set_hook(end_brief_owner);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
+			fairwq_flows_queue(flows, 1, &mock_item(test, 'a')->work));
+	fairwq_test_set_hook(NULL);
+}
+
 /*
  * The setup sets the weight, the name, the owner and released() of each key's
  * batch, also when the key gets a new flow.
@@ -1921,6 +1952,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(destroy_from_an_item_is_caught),
 	KUNIT_CASE(pool_that_goes_first_is_caught),
 	KUNIT_CASE(setup_says_what_a_key_gets),
+	KUNIT_CASE(owner_that_ends_after_the_setup),
 	KUNIT_CASE(bad_setup_is_refused),
 	KUNIT_CASE(handle_keeps_its_flow),
 	KUNIT_CASE(closed_key_begins_anew),

@@ -549,55 +549,34 @@ static void shutdown_of_many_sleeps(struct kunit *test)
 		fairwq_batch_dispose(child[i]);
 }
 
-/* Rounds of a shutdown beside a thread that makes batches below its owner. */
-#define JOIN_ROUNDS	(mock_is_emulated() ? 20U : MOCK_MANY(500U))
+static struct fairwq_batch *late_owner;
 
-static struct {
-	struct fairwq_batch *owner, *child[16];
-	bool begun;
-} joining;
-
-/* Make batches until the owner takes none. Each is kept, and not disposed of. */
-static void join_fn(void *arg)
+/* Shut the owner down, with all it owns, while a batch is made below it. */
+static void end_late_owner(enum fairwq_test_point point, struct fairwq_batch *owner)
 {
-	const struct fairwq_batch_attrs attrs = { .parent = joining.owner };
-	struct fairwq_batch *batch;
-	unsigned int i = 0;
-
-	for (;;) {
-		batch = fairwq_batch_create(joining.owner->pool, &attrs, "child");
-		if (IS_ERR(batch))
-			return;
-		fairwq_batch_dispose(joining.child[i % ARRAY_SIZE(joining.child)]);
-		joining.child[i++ % ARRAY_SIZE(joining.child)] = batch;
-		WRITE_ONCE(joining.begun, true);
-		cond_resched();
-	}
+	if (point != FAIRWQ_POINT_BATCH_NEW || owner != late_owner)
+		return;
+	fairwq_test_set_hook(NULL);
+	fairwq_batch_shutdown(owner, FAIRWQ_RUN_REST | FAIRWQ_AND_OWNED, NULL);
 }
 
-/* A batch that joins while the shutdown of its owner begins is ended by that, too. */
-static void late_child_is_ended(struct kunit *test)
+/* A batch that comes too late for the shutdown of its owner is refused. */
+static void late_child_is_refused(struct kunit *test)
 {
-	struct fairwq_batch *owner = batch_begin(test, 1);
-	struct caller *caller;
-	struct call *call;
-	unsigned int i, j;
-	bool ended = true;
+	const struct fairwq_batch_attrs attrs = {
+		.parent = fairwq_batch_get(batch_begin(test, 1)),
+	};
+	struct mock *mock = test->priv;
+	struct fairwq_batch *child;
 
-	mock_open(test);
-	for (i = 0; i < JOIN_ROUNDS && ended; i++) {
-		memset(&joining, 0, sizeof(joining));
-		joining.owner = fairwq_batch_get(i ? mock_own_batch(test, "owner", NULL) : owner);
-		caller = mock_caller(test, join_fn, NULL);
-		mock_until(test, READ_ONCE(joining.begun));
-		call = start(test, joining.owner, FAIRWQ_AND_OWNED);
-		mock_caller_end(test, caller);
-		ended = mock_call_end(test, call);
-		KUNIT_EXPECT_TRUE(test, ended);
-		for (j = 0; j < ARRAY_SIZE(joining.child); j++)
-			fairwq_batch_dispose(joining.child[j]);
-		fairwq_batch_put(joining.owner);
-	}
+	late_owner = attrs.parent;
+	fairwq_test_set_hook(end_late_owner);
+	child = fairwq_batch_create(mock->pool, &attrs, "child");
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-ESHUTDOWN), child);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
+	fairwq_batch_dispose(child);
+	fairwq_batch_put(attrs.parent);
 }
 
 /* ---- works that are not in the queue yet ---------------------------------- */
@@ -1252,7 +1231,7 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(shutdown_that_runs_the_rest_sleeps),
 	KUNIT_CASE(shutdown_that_drops_sleeps),
 	KUNIT_CASE(shutdown_of_many_sleeps),
-	KUNIT_CASE(late_child_is_ended),
+	KUNIT_CASE(late_child_is_refused),
 	KUNIT_CASE(delays_end_at_once),
 	KUNIT_CASE(graced_work_is_dropped),
 	KUNIT_CASE(held_back_works_run),
