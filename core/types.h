@@ -210,7 +210,7 @@ struct fairwq_inbox {
 struct fairwq_batch {
 	/* Read by queue calls and turns, hardly ever written. */
 	struct fairwq_pool *pool;	/* I */
-	bool disposed;			/* P and B to set; never cleared; or a hint: refuses items */
+	bool disposed;			/* P and B to set, for good; or a hint: refuses items */
 	u8 prio;			/* I: enum fairwq_prio */
 	u8 depth;			/* I: number of its owners */
 	unsigned int max_queued;	/* I: 0: no limit */
