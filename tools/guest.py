@@ -16,6 +16,10 @@ which its processes had a CPU, and that in which all of them slept. The time in 
 they were stopped or waited for a CPU is not. So the limits are the same on a busy
 machine as on a quiet one.
 
+A process that has just ended is not seen, nor what it did since the last look. So too
+little is counted rather than too much: the guest sleeps if it was asleep at two looks in
+a row.
+
 Then the guest's kernel is told to print what its CPUs and tasks do, on the console.
 DIR/hang says what hung.
 
@@ -71,7 +75,7 @@ class Clock:
     def __init__(self, group):
         self.group = group
         self.cpu = self.idle = 0
-        self.ticks, self.at = 0, time.monotonic()
+        self.ticks, self.at, self.asleep = {}, time.monotonic(), False
 
     def members(self):
         """The guest's processes, with the fields of their stat files."""
@@ -82,19 +86,17 @@ class Clock:
 
     def look(self):
         """Counts the time since the last look."""
-        ticks, states = 0, []
+        ticks, states = {}, []
         for pid, fields in self.members():
-            # With the children that it has waited for.
-            ticks += sum(map(int, fields[11:15]))
+            ticks[pid] = sum(map(int, fields[11:13]))
             states += [s[0] for s in stats(f'/proc/{pid}/task/[0-9]*/stat')]
         now = time.monotonic()
-        # A process that has just ended takes its ticks along.
-        cpu = max(ticks - self.ticks, 0) * TICK_S
-        # What is seen now may not hold for longer, if this process was kept from looking.
-        passed = min(now - self.at, LOOK_S)
+        cpu = sum(t - self.ticks.get(pid, 0) for pid, t in ticks.items()) * TICK_S
         self.cpu += cpu
-        if states and all(s in b'SI' for s in states):
-            self.idle += max(passed - cpu, 0)
+        was_asleep, self.asleep = self.asleep, states and all(s in b'SI' for s in states)
+        if was_asleep and self.asleep:
+            # What is seen now may not hold for longer, if this process was kept from looking.
+            self.idle += max(min(now - self.at, LOOK_S) - cpu, 0)
         self.ticks, self.at = ticks, now
 
     @property
