@@ -47,24 +47,22 @@ kbuild() {
 		"$@" modules
 }
 
-# Build all files anew, so that each is checked, without and with tests and the code for
-# tests. Stock kernels have no KUnit.
+# Build all files anew, with all warnings.
 warnings() {
-	local obj=$1 arch=$2
-	shift 2
 	rm -rf "$dir/src"
 	copy_sources "$dir/src"
-	kbuild "$obj" "$arch" W=1e "$@" || return
-	! grep -qx "CONFIG_KUNIT=[ym]" "$obj/.config" ||
-		kbuild "$obj" "$arch" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m "$@"
+	kbuild "$@" W=1e
 }
 
-# Run sparse on 6.1. sparse in Debian 12 is too old for 7.x, where kbuild leaves it out
-# without a word. Therefore check that it has run.
-run_sparse() {
-	rm -rf "$dir/src"
-	copy_sources "$dir/src"
-	kbuild "$1" x86_64 C=2 >"$dir/sparse.out" 2>&1 || { cat "$dir/sparse.out"; return 1; }
+# The same with the tests and the code for tests, after that.
+warnings_of_tests() {
+	kbuild "$@" W=1e CONFIG_FAIRWQ_KUNIT_TEST=m
+}
+
+# Run sparse, too, on 6.1. sparse in Debian 12 is too old for 7.x, where kbuild leaves it
+# out without a word. Therefore check that it has run.
+warnings_and_sparse() {
+	warnings "$1" x86_64 C=2 >"$dir/sparse.out" 2>&1 || { cat "$dir/sparse.out"; return 1; }
 	cat "$dir/sparse.out"
 	[ "$(grep -c '^ *CHECK .*\.c$' "$dir/sparse.out")" -ge \
 		"$(grep '^ *CC \[M\] ' "$dir/sparse.out" | grep -vc '\.mod\.o$')" ] ||
@@ -205,12 +203,16 @@ no_machine_paths() {
 	! ours ':!tools/check-style.sh' | xargs grep -nIE "(^|[^a-z])(/root/|/home/|$PWD)|https?://(deb|ftp|security)\." --
 }
 
-# Check warnings on three kernels. The oldest is the stock one, 6.12 has headers and no
-# symbols, and the newest has both. make check builds the tests on 6.1.
+# Check warnings on three kernels. The oldest is the stock one, without KUnit; make check
+# builds the tests on 6.1. 6.12 has headers and no symbols, and the newest has both.
 all_warnings() {
-	check "warnings on stock 6.1" warnings "$stock" x86_64
-	check "warnings on 6.12" warnings "$("$top/tools/kernel.sh" 6.12 headers)" x86_64 KBUILD_MODPOST_WARN=1
-	check "warnings on 7.3 (uml)" warnings "$("$top/tools/kernel.sh" 7.3 uml native)" um
+	local old new
+	old=$("$top/tools/kernel.sh" 6.12 headers)
+	new=$("$top/tools/kernel.sh" 7.3 uml native)
+	check "warnings and sparse on stock 6.1" warnings_and_sparse "$stock"
+	check "warnings on 6.12" warnings "$old" x86_64 KBUILD_MODPOST_WARN=1 CONFIG_FAIRWQ_KUNIT_TEST=m
+	check "warnings on 7.3 (uml)" warnings "$new" um
+	check "warnings on 7.3 (uml), tests" warnings_of_tests "$new" um
 }
 
 main() {
@@ -219,7 +221,6 @@ main() {
 	all_warnings
 	check "exports" exports
 	check "calls only go down" "$top/tools/layers.sh" "$dir/src"
-	check "sparse on the stock kernel" run_sparse "$stock"
 	check "checkpatch --strict" run_checkpatch "$source"
 	check "kernel-doc" run_kernel_doc "$source"
 	check "codespell" run_codespell
