@@ -24,7 +24,6 @@
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 
-#include "core/burst.h"
 #include "core/runner.h"
 #include "core/waitlist.h"
 #include "doors.h"
@@ -66,10 +65,10 @@ static bool become_last(struct fairwq_serializer *serializer, unsigned int how,
 	if (!turn || turn->serializer != serializer || serializer->max > 1)
 		return false;
 	if (!(how & FAIRWQ_DROP_REST))
-		return fairwq_burst_detach(fairwq_runner_current(), serializer);
+		return fairwq_waitlist_detach(fairwq_runner_current(), serializer);
 	fairwq_waitlist_end(serializer, 1, false);
 	fairwq_waitlist_drop(serializer, dropped);
-	last = fairwq_burst_detach(fairwq_runner_current(), serializer);
+	last = fairwq_waitlist_detach(fairwq_runner_current(), serializer);
 	if (!last)
 		fairwq_waitlist_end(serializer, -1, false);
 	return last;

@@ -251,7 +251,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 
 	/*
 	 * If the run is over, its stores are seen. Pairs with
-	 * fairwq_start_item(), fairwq_end_current() and fairwq_burst_next().
+	 * fairwq_start_item(), fairwq_end_current() and fairwq_waitlist_go_on().
 	 * Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
@@ -263,8 +263,8 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	WRITE_ONCE(runner->yield, true);
 	/*
 	 * Store @yield, then load @current_work. Pairs with
-	 * fairwq_burst_next(): the runner ends its turn after the item, or is
-	 * at another one by now.
+	 * fairwq_waitlist_go_on(): the runner ends its turn after the item, or
+	 * is at another one by now.
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb();
@@ -294,10 +294,6 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 * Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
-	if (fairwq_word_state(data) == FAIRWQ_STATE_LISTED) {
-		fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
-		return FAIRWQ_AGAIN;
-	}
 	if (data)
 		ret = await_pending(fairwq_word_batch(data), work, waiter);
 	return ret ?: await_running(work, waiter);

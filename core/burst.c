@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Bursts: a runner goes on with the items of one serializer.
+ * Bursts: how far a runner goes on with the items of one serializer.
  *
  * When an item of a serializer ends while others wait, the runner may start the
  * next one at once, for as long as the serializer's inline budget lasts. That
  * item then does not go through its batch, which must be that of the item
- * before.
+ * before. waitlist.c moves it.
  *
  * The runner does not go on, and the next item is queued to its batch, if
  *
@@ -19,24 +19,14 @@
  * All items of a burst are one turn, which is charged one item when it begins
  * and the others when it ends.
  *
- * Locking: the lock of the serializer, in waitlist.c. struct fairwq_burst is
- * the runner's.
- * Invariant: until it starts, the next item waits in the serializer as all
- * others do. There a cancel finds it, under the lock of the serializer.
- * Models: tests/models/burst.pml; enter.pml for that cancel.
+ * Locking: the lock of the serializer. struct fairwq_burst is the runner's.
+ * Model: tests/models/burst.pml.
  *
  * Limits: BURST_ITEMS items.
  */
-
-#include "lockdep.h"
+#include "burst.h"
 #include "park.h"
 #include "policy.h"
-#include "push.h"
-#include "runner.h"
-#include "burst.h"
-#include "trace.h"
-#include "turn.h"
-#include "waitlist.h"
 
 /* Most items of one burst behind the first, however short they are. */
 #define BURST_ITEMS	1024U
@@ -44,8 +34,6 @@
 #define BURST_CHECK	64U
 /* The time between two items, ns; a guess, which matters for short ones. */
 #define ITEM_OVERHEAD_NS	50U
-
-/* ---- how far a runner goes on ----------------------------------------- */
 
 /* Return the time that an item of @batch is likely to take, ns. */
 static u64 burst_each(struct fairwq_batch *batch)
@@ -81,18 +69,19 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	return true;
 }
 
-/* Check whether the runner goes on with @work, which is bound for @batch. */
-static bool burst_goes_on_locked(struct fairwq_runner *runner,
-				 struct fairwq_serializer *serializer,
-				 const struct fairwq_work *work,
-				 struct fairwq_batch *batch)
+/*
+ * Check whether the runner goes on with @work, the first in @serializer, whose
+ * lock the caller has.
+ */
+bool fairwq_burst_goes_on(struct fairwq_runner *runner,
+			  const struct fairwq_serializer *serializer,
+			  const struct fairwq_work *work)
 {
 	u64 budget = (u64)READ_ONCE(serializer->inline_us) * NSEC_PER_USEC;
+	struct fairwq_batch *batch = runner->turn.batch;
 	const struct fairwq_pool *pool = runner->pool;
 
-	lockdep_assert_held(fairwq_serializer_lock(serializer));
-
-	if (!budget || batch != runner->turn.batch)
+	if (!budget || fairwq_work_batch(work) != batch)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->needs_cost)
@@ -108,94 +97,4 @@ static bool burst_goes_on_locked(struct fairwq_runner *runner,
 	if (runner->turn.nr > BURST_ITEMS)
 		return false;
 	return burst_has_budget(runner, batch);
-}
-
-/* ---- going on --------------------------------------------------------- */
-
-/* Start @work, the first that waits, as one more item of the runner's turn of @batch. */
-static void burst_take_locked(struct fairwq_runner *runner,
-			      struct fairwq_serializer *serializer,
-			      struct fairwq_work *work, struct fairwq_batch *batch)
-{
-	struct fairwq_turn *turn = &runner->turn;
-
-	lockdep_assert_held(fairwq_serializer_lock(serializer));
-
-	if (fairwq_waitlist_remove_locked(serializer, work)) {
-		guard(raw_spinlock)(&batch->inbox.lock);
-		fairwq_inbox_forget_locked(batch);	/* @turn keeps the batch */
-	}
-	trace_fairwq_queue(batch, work);
-	turn->nr++;
-	WRITE_ONCE(turn->stamp, 0);
-	WRITE_ONCE(turn->func, work->func);
-	WRITE_ONCE(turn->id, work);
-	fairwq_start_item(runner, work);
-	fairwq_waitlist_wake_locked(serializer, work);
-}
-
-/*
- * End an item of a serializer, which this runner has, and go on with the next.
- *
- * Return: the next item, started; or NULL. Then the serializer is not the
- * runner's any more: the next item is queued to its batch, or none waits.
- */
-struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
-				      struct fairwq_serializer *serializer)
-{
-	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
-	struct fairwq_batch *batch;
-	struct fairwq_work *work;
-
-	/*
-	 * A CPU that sees this also sees what the item stored. Pairs with
-	 * executing_runner(), park_at() and await_running(). Works that are
-	 * parked here are put back when the runner starts another item, or has
-	 * none. Models: tests/models/park.pml, disable.pml.
-	 */
-	smp_store_release(&runner->current_work, NULL);
-	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
-	fairwq_prefetchw(READ_ONCE(serializer->waiting.next));
-	rcu_read_lock();	/* for the batch of an admitted work */
-	raw_spin_lock_irq(lock);
-	/*
-	 * Store @current_work, then load @yield. Pairs with await_running().
-	 * Model: tests/models/burst.pml.
-	 */
-	smp_mb__after_spinlock();
-	work = fairwq_waitlist_first_locked(serializer);
-	batch = work ? fairwq_work_batch(work) : NULL;
-	if (batch && burst_goes_on_locked(runner, serializer, work, batch)) {
-		burst_take_locked(runner, serializer, work, batch);
-		batch = NULL;
-	} else {
-		batch = fairwq_waitlist_next_locked(serializer);
-		work = NULL;
-	}
-	raw_spin_unlock(lock);
-	if (batch)
-		fairwq_activate(batch);
-	local_irq_enable();	/* see core/push.c */
-	rcu_read_unlock();
-	return work;
-}
-
-/*
- * Make the calling item the last one of its serializer. If nothing waits behind
- * it, no runner has the serializer from here on, and its memory may be freed.
- *
- * Return: false if a work waits, or a call, which needs the serializer. Then
- * nothing has changed.
- */
-bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
-{
-	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		if (!list_empty(&serializer->waiting))
-			return false;
-		serializer->in_flight = 0;
-		WRITE_ONCE(serializer->ending, serializer->ending + 1);
-	}
-	lock_map_release(&serializer->lockdep_map);
-	runner->turn.serializer = NULL;
-	return true;
 }

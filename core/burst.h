@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Bursts: a runner goes on with the items of one serializer. */
+/* Bursts: how far a runner goes on with the items of one serializer. */
 #ifndef FAIRWQ_BURST_H
 #define FAIRWQ_BURST_H
 
 #include "types.h"
 
-struct fairwq_work *fairwq_burst_next(struct fairwq_runner *runner,
-				      struct fairwq_serializer *serializer);
-bool fairwq_burst_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer);
+bool fairwq_burst_goes_on(struct fairwq_runner *runner,
+			  const struct fairwq_serializer *serializer,
+			  const struct fairwq_work *work);
 
 #endif /* FAIRWQ_BURST_H */

@@ -32,7 +32,6 @@
 #include "run.h"
 #include "runner.h"
 #include "seat.h"
-#include "burst.h"
 #include "testing.h"
 #include "trace.h"
 #include "tree.h"
@@ -136,7 +135,7 @@ static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *sta
 			fairwq_waitlist_complete(serializer);
 			return;
 		}
-		work = fairwq_burst_next(runner, serializer);
+		work = fairwq_waitlist_go_on(runner, serializer);
 	} while (work);
 }
 

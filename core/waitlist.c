@@ -8,9 +8,9 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED. fairwq_burst_next(), where one item may be in
- * flight, and fairwq_waitlist_complete() tell a serializer that a work has run.
- * The second one also tells it that a work was cancelled.
+ * A work that waits is LISTED. fairwq_waitlist_go_on(), where one item may be
+ * in flight, and fairwq_waitlist_complete() tell a serializer that a work has
+ * run. The second one also tells it that a work was cancelled.
  *
  * One hold keeps the batch for all works of a run, which is works in a row that
  * are bound for one batch. The first one is HELD. So a queue call into a
@@ -35,6 +35,8 @@
  *
  * Invariant: under the lock of a serializer, a work that is LISTED and names
  * that serializer is in its list.
+ * Invariant: until a burst starts it, the next item waits as all others do, so
+ * that a cancel finds it.
  * Invariant: a work in the list is HELD, or the one before it is a work that is
  * bound for the same batch.
  * Invariant: if something waits, @max items are in flight, or a marker is first
@@ -43,7 +45,7 @@
  * Invariant: no CPU touches a serializer or limiter after it has lowered
  * @in_flight and dropped the lock.
  *
- * Model: tests/models/enter.pml.
+ * Models: tests/models/enter.pml; burst.pml.
  *
  * Limits: serializers share 128 locks. A call that sleeps until a work leaves
  * is looked at each time that a work leaves a serializer of the same lock.
@@ -52,9 +54,12 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 
+#include "burst.h"
 #include "push.h"
 #include "runner.h"
 #include "testing.h"
+#include "trace.h"
+#include "turn.h"
 #include "waitlist.h"
 
 #define LOCK_BITS	7
@@ -117,8 +122,8 @@ struct fairwq_kept_waiter {
  * Wake the calls that wait for @work, which leaves @serializer. This walks all
  * calls that wait under this lock.
  */
-void fairwq_waitlist_wake_locked(const struct fairwq_serializer *serializer,
-				 const struct fairwq_work *work)
+static void wake_locked(const struct fairwq_serializer *serializer,
+			const struct fairwq_work *work)
 {
 	struct fairwq_kept_waiter *waiter;
 	struct hlist_node *next;
@@ -180,8 +185,7 @@ static bool is_in_run_locked(const struct fairwq_serializer *serializer,
  * Return: whether there is none, so that the caller must have the batch forget
  * @work.
  */
-bool fairwq_waitlist_remove_locked(struct fairwq_serializer *serializer,
-				   struct fairwq_work *work)
+static bool remove_locked(struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
 	struct fairwq_work *next = list_next_entry(work, node);
 	bool is_last = list_is_last(&work->node, &serializer->waiting);
@@ -211,8 +215,8 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	WARN_ON_ONCE(!is_listed_locked(work, serializer));
-	held = fairwq_waitlist_remove_locked(serializer, work);
-	fairwq_waitlist_wake_locked(serializer, work);
+	held = remove_locked(serializer, work);
+	wake_locked(serializer, work);
 	guard(raw_spinlock)(&batch->inbox.lock);
 	if (held)
 		fairwq_inbox_forget_locked(batch);
@@ -228,7 +232,7 @@ static void release_listed(struct fairwq_serializer *serializer, struct fairwq_w
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	held = fairwq_waitlist_remove_locked(serializer, work);
+	held = remove_locked(serializer, work);
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
@@ -238,7 +242,7 @@ static void release_listed(struct fairwq_serializer *serializer, struct fairwq_w
 	atomic_long_set_release(&work->data, word);
 	if (held)
 		fairwq_let_go(batch);
-	fairwq_waitlist_wake_locked(serializer, work);
+	wake_locked(serializer, work);
 }
 
 /*
@@ -328,7 +332,7 @@ static void pass_marker_locked(struct fairwq_work *marker)
  * Return: the first work, which stays in the list; or NULL, also if none may
  * start.
  */
-struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *serializer)
+static struct fairwq_work *first_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_work *work, *next;
 
@@ -349,7 +353,7 @@ struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *seria
  *
  * Return: as admit_locked().
  */
-struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_serializer *serializer)
+static struct fairwq_batch *next_locked(struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch *batch = NULL, *next_batch;
 	struct fairwq_work *work, *next;
@@ -384,10 +388,95 @@ void fairwq_waitlist_complete(struct fairwq_serializer *serializer)
 	guard(rcu)();
 	guard(irqsave)();	/* see core/push.c */
 	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer))
-		batch = fairwq_waitlist_next_locked(serializer);
+		batch = next_locked(serializer);
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	if (batch)
 		fairwq_activate(batch);
+}
+
+/* Start @work, the first that waits, as one more item of the runner's turn. */
+static void take_locked(struct fairwq_runner *runner,
+			struct fairwq_serializer *serializer, struct fairwq_work *work)
+{
+	struct fairwq_turn *turn = &runner->turn;
+
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
+
+	if (remove_locked(serializer, work)) {
+		guard(raw_spinlock)(&turn->batch->inbox.lock);
+		fairwq_inbox_forget_locked(turn->batch);	/* @turn keeps it */
+	}
+	trace_fairwq_queue(turn->batch, work);
+	turn->nr++;
+	WRITE_ONCE(turn->stamp, 0);
+	WRITE_ONCE(turn->func, work->func);
+	WRITE_ONCE(turn->id, work);
+	fairwq_start_item(runner, work);
+	wake_locked(serializer, work);
+}
+
+/*
+ * End an item of a serializer, which this runner has, and go on with the next.
+ *
+ * Return: the next item, started; or NULL. Then the serializer is not the
+ * runner's any more: the next item is queued to its batch, or none waits.
+ */
+struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
+					  struct fairwq_serializer *serializer)
+{
+	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
+	struct fairwq_batch *batch = NULL;
+	struct fairwq_work *work;
+
+	/*
+	 * A CPU that sees this also sees what the item stored. Pairs with
+	 * executing_runner(), park_at() and await_running(). Works that are
+	 * parked here are put back when the runner starts another item, or has
+	 * none. Models: tests/models/park.pml, disable.pml.
+	 */
+	smp_store_release(&runner->current_work, NULL);
+	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
+	fairwq_prefetchw(READ_ONCE(serializer->waiting.next));
+	rcu_read_lock();	/* for the batch of an admitted work */
+	raw_spin_lock_irq(lock);
+	/*
+	 * Store @current_work, then load @yield. Pairs with await_running().
+	 * Model: tests/models/burst.pml.
+	 */
+	smp_mb__after_spinlock();
+	work = first_locked(serializer);
+	if (work && fairwq_burst_goes_on(runner, serializer, work)) {
+		take_locked(runner, serializer, work);
+	} else {
+		batch = next_locked(serializer);
+		work = NULL;
+	}
+	raw_spin_unlock(lock);
+	if (batch)
+		fairwq_activate(batch);
+	local_irq_enable();	/* see core/push.c */
+	rcu_read_unlock();
+	return work;
+}
+
+/*
+ * Make the calling item the last one of its serializer. If nothing waits behind
+ * it, no runner has the serializer from here on, and its memory may be freed.
+ *
+ * Return: false if a work waits, or a call, which needs the serializer. Then
+ * nothing has changed.
+ */
+bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+{
+	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+		if (!list_empty(&serializer->waiting))
+			return false;
+		serializer->in_flight = 0;
+		WRITE_ONCE(serializer->ending, serializer->ending + 1);
+	}
+	lock_map_release(&serializer->lockdep_map);
+	runner->turn.serializer = NULL;
+	return true;
 }
 
 /*
@@ -437,7 +526,7 @@ static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 	if (work)
 		release_listed(serializer, work, 0);
 	if (!serializer->in_flight)
-		fairwq_waitlist_first_locked(serializer);
+		first_locked(serializer);
 	return work;
 }
 

@@ -15,12 +15,10 @@ raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serialize
 	__attribute_const__;
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work);
-bool fairwq_waitlist_remove_locked(struct fairwq_serializer *serializer,
-				   struct fairwq_work *work);
-void fairwq_waitlist_wake_locked(const struct fairwq_serializer *serializer,
-				 const struct fairwq_work *work);
-struct fairwq_work *fairwq_waitlist_first_locked(struct fairwq_serializer *serializer);
-struct fairwq_batch *fairwq_waitlist_next_locked(struct fairwq_serializer *serializer);
+struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
+					  struct fairwq_serializer *serializer);
+bool fairwq_waitlist_detach(struct fairwq_runner *runner,
+			    struct fairwq_serializer *serializer);
 void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Bursts: a runner goes on with the items of one serializer, without the pool's
- * lock. fairwq_burst_next() and burst_goes_on_locked() in core/burst.c,
- * fairwq_start_item() in core/turn.h, turn_begin_locked() in core/run.c, against
- * a flush of one work, await_running() in work.c.
+ * lock. fairwq_waitlist_go_on() in core/waitlist.c, fairwq_burst_goes_on() in
+ * core/burst.c, fairwq_start_item() in core/turn.h, turn_begin_locked() in
+ * core/run.c, against a flush of one work, await_running() in work.c.
  *
  * Item 0 runs. Items 1 and 2 wait in the serializer. A task flushes item 0 or
  * item 1. The runner goes on with the next item, or pushes it to its batch, and
@@ -82,7 +82,7 @@ inline call(cpu)
 	d_step { inside = false; runs++; data = 0; work = NONE }
 }
 
-/* burst_goes_on_locked(): sets @goes, by chance if it may go on */
+/* fairwq_burst_goes_on(): sets @goes, by chance if it may go on */
 inline goes_on_locked(cpu)
 {
 	d_step { goes = (first < ITEMS); late = mem[ASKED] }
@@ -97,7 +97,7 @@ inline goes_on_locked(cpu)
 	fi
 }
 
-/* fairwq_burst_next(). Nothing else takes the serializer's lock here. */
+/* fairwq_waitlist_go_on(). Nothing else takes the serializer's lock here. */
 inline burst_next(cpu)
 {
 #ifdef NO_RELEASE_END
@@ -114,7 +114,7 @@ inline burst_next(cpu)
 		d_step { goes = false; work = first; first++ }
 		start_item(cpu)
 	:: !goes && first < ITEMS ->
-		/* fairwq_waitlist_next_locked(), fairwq_activate() */
+		/* next_locked(), fairwq_activate() */
 		spin_lock(cpu);
 		d_step { pushed = first; first++ }
 		spin_unlock(cpu)

@@ -81,13 +81,13 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 #define has_begun	runs++; assert(!freed && runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* The item in @k ends: fairwq_waitlist_next_locked(), fairwq_burst_next(). */
+/* The item in @k ends: next_locked(), fairwq_waitlist_go_on(). */
 inline complete(cpu, k)
 {
 	lock(lock_of(k));
 	if
 	:: listed[k - 1] && cpu == 1 ->
-		/* burst_take_locked(), fairwq_start_item() */
+		/* take_locked(), fairwq_start_item() */
 		listed[k - 1] = false;
 		store(cpu, SERIALIZER, 0);
 		d_step { RMW(cpu) -> mem[DATA] = 0; along = true; has_begun }
