@@ -619,6 +619,7 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 /* Remove a pool's folder, and wait for readers that are inside a file. */
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
+	fairwq_test_point(FAIRWQ_POINT_FILES_GO, NULL);
 	scoped_guard(mutex, &fairwq_dir_mutex)
 		list_del(&pool->debugfs.link);
 	debugfs_remove_recursive(pool->debugfs.dir);

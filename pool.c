@@ -150,24 +150,25 @@ static int pool_alloc_wq(struct fairwq_pool *pool)
 static void pool_retire_batches(struct fairwq_pool *pool)
 {
 	struct fairwq_batch *batch;
-	unsigned int i;
 
 	scoped_guard(rcu)
 		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
 			fairwq_batch_retire(batch, false);
 	fairwq_batch_shutdown_wait(pool, &pool->registry.nr_batches, NULL, FAIRWQ_RUN_REST, NULL);
-	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
-		fairwq_batch_put(pool->registry.default_batch[i]);
 }
 
 /* Take a pool down, also one that did not get all the way up. */
 static void pool_teardown(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *next;
+	unsigned int i;
 	bool active;
 
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
+	/* Not before, because a table names its columns by one of them. */
+	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
+		fairwq_batch_put(pool->registry.default_batch[i]);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		active = pool->crew.nr_active;
 	/*
