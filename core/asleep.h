@@ -61,19 +61,20 @@ static inline void fairwq_asleep_uninit(struct fairwq_runner *runner)
 {
 }
 
-static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->task = current;
-}
-
 static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner,
 					    struct task_struct *task)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
 	runner->task = task;
+	/* What a tick saw was of another task. */
+	runner->asleep.turn = 0;
+	runner->asleep.lost_ns = 0;
+}
+
+static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
+{
+	fairwq_asleep_end_locked(runner, current);
 }
 
 void fairwq_asleep_look_locked(struct fairwq_runner *runner);
