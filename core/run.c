@@ -10,7 +10,7 @@
  *  |  unlock, send the kick
  *  |  run_turn()                 the item; in a burst those behind it, too
  *  |  lock
- *  -- turn_end_locked()          tell the batch: its cost, flushes, limits
+ *  -- turn_end_locked()          tell the batch: flushes, limits, its cost
  *
  * A runner decides one turn at a time, so no decision has to be taken back. The
  * price is one hold of pool->lock for each turn, as in the workqueue core.
@@ -118,25 +118,31 @@ static bool detach_turn(struct fairwq_runner *runner)
 /*
  * Run the items of one turn: one, or those of a burst. Tell the serializer of
  * each, if it has one, that the function has returned.
+ *
+ * Return: a batch of the pool, which the caller must activate; or NULL. The
+ * caller takes pool->lock at once, because interrupts may be off.
  */
-static void run_turn(struct fairwq_runner *runner, struct fairwq_call_state *state)
+static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
+				     struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
 	struct fairwq_serializer *serializer;
+	struct fairwq_batch *activate = NULL;
 
 	do {
 		run_item(runner, work, state);
 		if (unlikely(READ_ONCE(runner->turn.async)) && detach_turn(runner))
-			return;
+			return NULL;
 		serializer = runner->turn.serializer;
 		if (likely(!serializer))
-			return;
+			return NULL;
 		if (serializer->max > 1) {
 			fairwq_waitlist_complete(serializer);
-			return;
+			return NULL;
 		}
-		work = fairwq_waitlist_go_on(runner, serializer);
+		work = fairwq_waitlist_go_on(runner, serializer, &activate);
 	} while (work);
+	return activate;
 }
 
 /* Begin a turn of @batch, which was charged. The caller starts its first item next. */
@@ -242,6 +248,7 @@ void fairwq_run(struct work_struct *work)
 	unsigned long until = jiffies + msecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_MS);
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_call_state state;
+	struct fairwq_batch *activate;
 	struct fairwq_runner *kick;
 	bool requeue = false;
 
@@ -254,8 +261,10 @@ void fairwq_run(struct work_struct *work)
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_kick_send(kick);
-		run_turn(runner, &state);
+		activate = run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
+		if (activate)
+			fairwq_fifo_update_locked(activate);
 		fairwq_seat_return_locked(runner);
 		if (likely(runner->turn.batch))
 			turn_end_locked(runner);

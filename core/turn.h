@@ -6,7 +6,8 @@
  *                                                fairwq_end_current()
  *
  * The start of an item ends the one before it. fairwq_end_current() ends an
- * item behind which the runner has no other.
+ * item behind which the runner has no other, or for whose end others are
+ * parked; and fairwq_waitlist_go_on() one of a serializer.
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its
  * serializer.

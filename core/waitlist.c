@@ -42,8 +42,8 @@
  * Invariant: if something waits, @max items are in flight, or a marker is first
  * and at least one item is in flight. So an end always comes to admit the next,
  * unless a shutdown takes out what waits.
- * Invariant: no CPU touches a serializer or limiter after it has lowered
- * @in_flight and dropped the lock.
+ * Invariant: no end of an item touches a serializer or limiter after it has
+ * lowered @in_flight and dropped the lock.
  *
  * Models: tests/models/enter.pml; burst.pml.
  *
@@ -420,9 +420,12 @@ static void take_locked(struct fairwq_runner *runner,
  *
  * Return: the next item, started; or NULL. Then the serializer is not the
  * runner's any more: the next item is queued to its batch, or none waits.
+ * Interrupts are off then. If the caller must activate that batch, it is
+ * @activate and of the runner's pool, whose lock the caller takes next.
  */
 struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
-					  struct fairwq_serializer *serializer)
+					  struct fairwq_serializer *serializer,
+					  struct fairwq_batch **activate)
 {
 	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
 	struct fairwq_batch *batch = NULL;
@@ -437,7 +440,6 @@ struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
 	fairwq_prefetchw(READ_ONCE(serializer->waiting.next));
-	rcu_read_lock();	/* for the batch of an admitted work */
 	raw_spin_lock_irq(lock);
 	/*
 	 * Store @current_work, then load @yield. Pairs with await_running().
@@ -452,10 +454,15 @@ struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
-	if (batch)
+	/* Interrupts are off, so an admitted work keeps its batch: see core/push.c. */
+	if (batch && batch->pool == runner->pool) {
+		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
+		*activate = batch;
+	} else if (batch) {
 		fairwq_activate(batch);
-	local_irq_enable();	/* see core/push.c */
-	rcu_read_unlock();
+	}
+	if (work)
+		local_irq_enable();
 	return work;
 }
 
