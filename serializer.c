@@ -8,6 +8,9 @@
  *   @max            empty      appends its item             lowers @in_flight
  *   @max            1 or more  appends its item             starts or admits the first
  *
+ * While a flush of a limiter waits in front of others, fewer than @max may be
+ * in flight.
+ *
  * Dmitry Vyukov's "local serializer" has a counter and a queue instead.
  * core/waitlist.c has the list and the locks. A runner may go on with the items
  * of one: core/burst.c.

@@ -251,8 +251,8 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 
 	/*
 	 * If the run is over, its stores are seen. Pairs with
-	 * fairwq_start_item(), fairwq_end_current() and fairwq_waitlist_go_on().
-	 * Model: tests/models/disable.pml.
+	 * fairwq_start_item(), fairwq_end_current() and
+	 * fairwq_waitlist_go_on(). Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;

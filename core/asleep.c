@@ -10,8 +10,8 @@
  *
  * A kernel with KVM has that option. The scheduler then calls sleeps() and
  * goes_on() in the item's task, but the first one under the lock of a run
- * queue. There pool->lock must not be taken, because runners are queued under
- * it. So an irq_work does the rest, as soon as the next task has the CPU and
+ * queue. There pool->lock must not be taken, because tasks are woken under it.
+ * So an irq_work does the rest, as soon as the next task has the CPU and
  * interrupts are on. A notifier is registered only while a worker executes a
  * runner. While the module is loaded, each switch of other tasks looks at an
  * empty list.

@@ -32,7 +32,7 @@
 #include "tree.h"
 #include "waiter.h"
 
-/* Reaps batches, and queues RCU works. A pool's own workqueue may be destroyed. */
+/* Reaps batches, queues RCU works, sweeps. A pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 

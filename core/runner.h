@@ -32,7 +32,7 @@ struct fairwq_turn;
  */
 struct fairwq_crew {
 	/* What each turn writes is in one line, with pool->lock. */
-	unsigned int nr_active;		/* P: runners that have a seat: kicked or running */
+	unsigned int nr_active;		/* p: runners that have a seat; a hint for bursts */
 	unsigned int seats;		/* P: most of them, by all limits below */
 	unsigned int nr_quick;		/* P: turns in flight with @quick set */
 	bool hungry;			/* p: fewer are active than may; a hint for forks */
@@ -52,7 +52,7 @@ struct fairwq_crew {
 	struct delayed_work shrink;	/* takes idle runners away that are too many */
 };
 
-/* By what the items of a runner fork. Only that runner uses it. See fork.c. */
+/* By what the items of a runner fork. Only that runner writes it. See fork.c. */
 struct fairwq_forker {
 	struct fairwq_forks forks;	/* private tasks */
 	struct list_head promoted;	/* tasks that were promoted, and not joined */

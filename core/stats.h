@@ -6,7 +6,8 @@
  *   fairwq_counter       a pool's counters: "summary" in debugfs
  *   fairwq_batch_stats   a batch's durations and failures: "batches"
  *
- * Locking: pool->lock. Only @run_avg is also read without it, as a hint.
+ * Locking: pool->lock. @run_avg is also read without it, as a hint; and @hists,
+ * by the call that sets it.
  */
 #ifndef FAIRWQ_STATS_H
 #define FAIRWQ_STATS_H

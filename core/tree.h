@@ -71,7 +71,7 @@ struct fairwq_node {
 	/* What a turn of a child writes is in another one. */
 	struct list_head row;		/* eligible children that came behind the last, by key */
 	struct rb_root_cached sorted;	/* the other eligible children, by key */
-	u64 clock;			/* vtime of the child that was served last */
+	u64 clock;			/* vtime up to which children were served */
 	u64 step;			/* longest recent step of @clock */
 	u32 orders;			/* number of children that were inserted */
 	u8 lap;				/* laps of @clock so far */

@@ -18,6 +18,8 @@
  *
  * Order: batch->flush_mutex or pool->mutex; the spinlock of a sequencer or of
  * flows; of a serializer; pool->lock; a runner's park_lock; then inbox->lock.
+ * work.c, context.c, debugfs.c and the table of runners have a lock each, under
+ * which none of these is taken.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
@@ -67,10 +69,10 @@
  */
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
-	fairwq_func_t func;		/* P to begin, R in a burst; either may read it */
+	fairwq_func_t func;		/* P to begin, R while it lasts; either may read it */
 	/* as @func: address of the work, which may be gone; NULL: no client has queued it */
 	const void *id;
-	struct fairwq_serializer *serializer; /* R: to be completed at its end, or NULL */
+	struct fairwq_serializer *serializer; /* R, tasks read: to be told of its end */
 	u64 stamp;			/* as @func: time of queueing, ns; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
 	u8 color;			/* P: index into batch->in_flight */
@@ -107,7 +109,7 @@ struct fairwq_runner {
 	struct work_struct work;
 	struct fairwq_pool *pool;	/* I */
 	u32 id;				/* I: index in fairwq_runners */
-	struct list_head node;		/* P and M to write, either to read: in crew.runners */
+	struct list_head node;		/* as crew.runners, which has it */
 	struct list_head idle_node;	/* P: in pool->crew.idle */
 	raw_spinlock_t park_lock;	/* of @parked; inside any pool's lock */
 	struct list_head parked;	/* K: works that wait for current_work to end */
@@ -117,9 +119,9 @@ struct fairwq_runner {
 	struct fairwq_asleep asleep;	/* see asleep.c */
 	u64 lost_at;			/* P: clock, ns: it lost its seat */
 	u64 away;			/* P: ns of the turn without a seat */
-	unsigned long started;		/* R: jiffies: the item began, or it went idle */
+	unsigned long started;		/* R sets: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
-	/* R: the work that runs, or ran last; see fairwq_park_locked() */
+	/* R sets, others read by the barriers in turn.h: the work that runs, or ran last */
 	struct fairwq_work *current_work;
 	/* P to set, R reads: a burst must end, because a call waits for turns */
 	bool yield;
@@ -129,7 +131,7 @@ struct fairwq_runner {
 	const struct fairwq_sequencer *sequencer;
 	unsigned int nr_blocks;		/* R, a hint for others: sections of it that may block */
 	struct fairwq_context *context;	/* R: that of the item, or NULL */
-	struct fairwq_runner *origin;	/* R: of the task that it has taken, or NULL */
+	struct fairwq_runner *origin;	/* R, tasks read: of the task that it has taken, or NULL */
 	struct fairwq_turn turn;	/* letters as in the struct */
 	struct fairwq_burst burst;	/* R */
 	struct rcu_head rcu;
@@ -146,7 +148,7 @@ struct fairwq_pool {
 	const char *name;		/* I */
 	enum fairwq_policy policy;	/* p: a hint for bursts */
 	bool draining;			/* set, then each inbox->lock is taken: pool_is_idle() */
-	bool histograms;		/* p: new batches get some; a hint */
+	bool histograms;		/* M to set: new batches get some; a hint */
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
 	u32 (*cost)(const struct fairwq_work *work); /* I: for FAIRWQ_FAIR_COST */
@@ -155,14 +157,14 @@ struct fairwq_pool {
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* see the order above */
 	struct fairwq_crew crew;	/* see runner.h */
-	struct fairwq_tree tree;	/* P */
+	struct fairwq_tree tree;	/* P; debugfs reads a number without */
 	u16 policy_gen;			/* P: changes with the policy */
 	unsigned int slice_us;		/* p: estimate for a turn of an unmeasured batch; a hint */
 	struct fairwq_tally tally;	/* see stats.h */
 	struct fairwq_watch watch;	/* see watchdog.h */
 	struct fairwq_waits waits;	/* see waiter.h */
 
-	struct mutex mutex;		/* see the order above */
+	struct mutex mutex;		/* M: no runner is removed */
 	struct fairwq_registry registry; /* see registry.h */
 	struct {			/* see debugfs.c */
 		struct dentry *dir;
@@ -231,7 +233,7 @@ struct fairwq_batch {
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
 	struct fairwq_sequencer *order;	/* I: of an ordered batch, or NULL */
-	struct list_head link;		/* P: in registry.batches, until after @reaped is set */
+	struct list_head link;		/* P, RCU to read: in registry.batches; until @reaped */
 
 	/* What a turn writes is in two lines: the first of @node, and this one. */
 	struct fairwq_node node;	/* P */
@@ -239,7 +241,7 @@ struct fairwq_batch {
 	unsigned int in_flight[2];	/* P: turns, parked works and tasks, by color */
 	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
 	unsigned int nr_parked;		/* P: works that wait for their last run to end */
-	unsigned int nr_canceling;	/* P: fairwq_batch_cancel() calls; no item begins */
+	unsigned int nr_canceling;	/* p: fairwq_batch_cancel() calls; as @paused */
 	u8 color;			/* P: of the turns that begin now */
 	u8 paused:1;			/* p: no item begins; a hint for a burst */
 	u8 dropping:1;			/* P: disposed, to drop what waits; @paused for good */

@@ -13,7 +13,7 @@
 struct fairwq_pool;
 
 struct fairwq_watch {
-	unsigned int hung_ms;		/* P: 0: never report */
+	unsigned int hung_ms;		/* p: 0: never report; shown */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	unsigned long full_told;	/* P: began_at of the standstill that was reported last */
 	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
