@@ -252,7 +252,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	/*
 	 * If the run is over, its stores are seen. Pairs with
 	 * fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_go_on(). Model: tests/models/disable.pml.
+	 * fairwq_waitlist_end_item(). Model: tests/models/disable.pml.
 	 */
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
@@ -263,8 +263,8 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	WRITE_ONCE(runner->yield, true);
 	/*
 	 * Store @yield, then load @current_work. Pairs with
-	 * fairwq_waitlist_go_on(): the runner ends its turn after the item, or
-	 * is at another one by now.
+	 * fairwq_waitlist_end_item(): the runner ends its turn after the item,
+	 * or is at another one by now.
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb();

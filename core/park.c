@@ -50,7 +50,7 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	/*
 	 * If the last run has ended, the next run sees what it did. Pairs with
 	 * the releases in fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_go_on(). Model: tests/models/park.pml.
+	 * fairwq_waitlist_end_item(). Model: tests/models/park.pml.
 	 */
 	if (smp_load_acquire(&other->current_work) == work) {
 		fairwq_fifo_park_locked(batch, work);
@@ -69,7 +69,7 @@ static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases
 	 * in fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_go_on(). Model: tests/models/park.pml.
+	 * fairwq_waitlist_end_item(). Model: tests/models/park.pml.
 	 */
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }

@@ -140,7 +140,7 @@ static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
 			fairwq_waitlist_complete(serializer);
 			return NULL;
 		}
-		work = fairwq_waitlist_go_on(runner, serializer, &activate);
+		work = fairwq_waitlist_end_item(runner, serializer, &activate);
 	} while (work);
 	return activate;
 }

@@ -8,9 +8,9 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED. fairwq_waitlist_go_on(), where one item may be
- * in flight, and fairwq_waitlist_complete() tell a serializer that a work has
- * run. The second one also tells it that a work was cancelled.
+ * A work that waits is LISTED. Two calls tell a serializer that a work has run:
+ * fairwq_waitlist_end_item() where one item may be in flight, else
+ * fairwq_waitlist_complete(). That one also tells it that a work was cancelled.
  *
  * One hold keeps the batch for all works of a run, which is works in a row that
  * are bound for one batch. The first one is HELD. So a queue call into a
@@ -416,16 +416,17 @@ static void take_locked(struct fairwq_runner *runner,
 }
 
 /*
- * End an item of a serializer, which this runner has, and go on with the next.
+ * End an item of a serializer, which this runner has. Go on with the next one,
+ * or let that go to its batch.
  *
  * Return: the next item, started; or NULL. Then the serializer is not the
  * runner's any more: the next item is queued to its batch, or none waits.
  * Interrupts are off then. If the caller must activate that batch, it is
  * @activate and of the runner's pool, whose lock the caller takes next.
  */
-struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
-					  struct fairwq_serializer *serializer,
-					  struct fairwq_batch **activate)
+struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
+					     struct fairwq_serializer *serializer,
+					     struct fairwq_batch **activate)
 {
 	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
 	struct fairwq_batch *batch = NULL;

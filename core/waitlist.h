@@ -15,9 +15,9 @@ raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serialize
 	__attribute_const__;
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work);
-struct fairwq_work *fairwq_waitlist_go_on(struct fairwq_runner *runner,
-					  struct fairwq_serializer *serializer,
-					  struct fairwq_batch **activate);
+struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
+					     struct fairwq_serializer *serializer,
+					     struct fairwq_batch **activate);
 bool fairwq_waitlist_detach(struct fairwq_runner *runner,
 			    struct fairwq_serializer *serializer);
 void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Bursts: a runner goes on with the items of one serializer, without the pool's
- * lock. fairwq_waitlist_go_on() in core/waitlist.c, fairwq_burst_goes_on() in
+ * lock. fairwq_waitlist_end_item() in core/waitlist.c, fairwq_burst_goes_on() in
  * core/burst.c, fairwq_start_item() in core/turn.h, turn_begin_locked() in
  * core/run.c, against a flush of one work, await_running() in work.c.
  *
@@ -97,7 +97,7 @@ inline goes_on_locked(cpu)
 	fi
 }
 
-/* fairwq_waitlist_go_on(). Nothing else takes the serializer's lock here. */
+/* fairwq_waitlist_end_item(). Nothing else takes the serializer's lock here. */
 inline burst_next(cpu)
 {
 #ifdef NO_RELEASE_END

@@ -81,7 +81,7 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 #define has_begun	runs++; assert(!freed && runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
-/* The item in @k ends: next_locked(), fairwq_waitlist_go_on(). */
+/* The item in @k ends: next_locked(), fairwq_waitlist_end_item(). */
 inline complete(cpu, k)
 {
 	lock(lock_of(k));
