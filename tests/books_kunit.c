@@ -1057,6 +1057,9 @@ static void books_end(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_shutdown(books.flows, FAIRWQ_DROP_REST,
 						       item_dropped));
+	/* An item of the last one may still queue itself to the first one. */
+	for (i = 0; i < NR_SLOTS; i++)
+		fairwq_batch_get(books.slot[i].batch);
 	for (i = 0; i < NR_SLOTS; i++) {
 		KUNIT_EXPECT_EQ(test, 0, fairwq_batch_shutdown(books.slot[i].batch, how,
 							       item_dropped));
@@ -1066,6 +1069,8 @@ static void books_end(struct kunit *test)
 	fairwq_serializer_destroy(&books.limiter);
 	fairwq_sequencer_flush(&books.sequencer);
 	fairwq_pool_destroy(books.pool);
+	for (i = 0; i < NR_SLOTS; i++)
+		fairwq_batch_put(books.slot[i].batch);
 	destroy_workqueue(books.wq);
 }
 
