@@ -5,6 +5,7 @@
 
 #include <limits.h>
 
+#define U16_MAX	((u16)~0U)
 #define U32_MAX	((u32)~0U)
 #define U64_MAX	((u64)~0ULL)
 #define S64_MAX	((s64)(U64_MAX >> 1))
