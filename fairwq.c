@@ -51,8 +51,9 @@ EXPORT_SYMBOL_GPL(__fairwq_work_init);
 /*
  * Works of the module that are active at once. A thousand batches may leave at
  * once. They must not crowd out the runners, which have the same workers, nor
- * contend for pool->lock. A sweep of many flows takes a while, and one that
- * frees runners waits for readers of debugfs. RCU works must not wait for that.
+ * contend for pool->lock. A sweep of many flows takes a while, and the work
+ * that frees runners waits for readers of debugfs. RCU works must not wait for
+ * that.
  */
 #define REAP_ACTIVE	4
 

@@ -61,24 +61,6 @@ static inline void fairwq_asleep_uninit(struct fairwq_runner *runner)
 {
 }
 
-static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner,
-					    struct task_struct *task)
-{
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->task = task;
-	/* What a tick saw was of another task. */
-	runner->asleep.turn = 0;
-	runner->asleep.lost_ns = 0;
-}
-
-static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
-{
-	fairwq_asleep_end_locked(runner, current);
-}
-
-void fairwq_asleep_look_locked(struct fairwq_runner *runner);
-
 /*
  * Return the time that @task had a CPU, or waited for one where the kernel
  * counts that, in ns. What a task that runs had since the last tick is missing.
@@ -94,6 +76,24 @@ static inline u64 fairwq_asleep_active_ns(const struct task_struct *task)
 #endif
 	return ns;
 }
+
+static inline void fairwq_asleep_end_locked(struct fairwq_runner *runner,
+					    struct task_struct *task)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->task = task;
+	/* What a tick saw was of another task. */
+	runner->asleep.turn = 0;
+	runner->asleep.lost_ns = task && !runner->seated ? fairwq_asleep_active_ns(task) : 0;
+}
+
+static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
+{
+	fairwq_asleep_end_locked(runner, current);
+}
+
+void fairwq_asleep_look_locked(struct fairwq_runner *runner);
 
 /* Return what the item has used since a tick took its seat, in ns; 0 if none did. */
 static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)

@@ -32,7 +32,7 @@
 #include "tree.h"
 #include "waiter.h"
 
-/* Reaps batches, queues RCU works, sweeps. A pool's own workqueue may be destroyed. */
+/* For all that is not of a pool's turns: a pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 

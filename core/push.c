@@ -11,9 +11,9 @@
  *
  * Locking: inbox->lock; pool->lock to activate or reap. Callers are in one RCU
  * read-side section from the first to the second, because the batch may be gone
- * a grace period later. They have interrupts off, because other queue calls
- * rely on the one that activates. If that was preempted, their items would wait
- * for as long.
+ * a grace period later; or they keep interrupts off, so that none ends. They
+ * have interrupts off, because other queue calls rely on the one that
+ * activates. If that was preempted, their items would wait for as long.
  * Limits: any context but NMI.
  *
  * Model: tests/models/queue.pml.

@@ -210,8 +210,9 @@ bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool)
  *
  * The caller must pass it to fairwq_kick_send() after it has dropped the lock.
  * Other runners may drain the pool between the two. So both must be in one RCU
- * read-side section, unless the caller is a part of a turn. The pool's
- * destruction waits for such sections if it finds a runner active.
+ * read-side section, unless the caller is a worker of pool->wq or a part of a
+ * turn. The pool's destruction waits for such sections if it finds a runner
+ * active.
  *
  * Return: the runner, or NULL if no other one is needed, idle or allowed.
  */

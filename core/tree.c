@@ -522,7 +522,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	node->turn = scaled(node, cost << shift);
 	node->vtime += node->turn;
 	node->joined = false;
-	node->open += node->open < U16_MAX;
+	node->open += node->open < U16_MAX;	/* a hint beyond that */
 	node->key = node->vtime;
 	insert(node, parent);
 }

@@ -455,7 +455,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
-	/* Interrupts are off, so an admitted work keeps its batch: see core/push.c. */
+	/* Interrupts are off, so no grace period ends, and @batch stays: see core/push.c. */
 	if (batch && batch->pool == runner->pool) {
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
 		*activate = batch;

@@ -474,7 +474,7 @@ static void files_have_batches_until_they_go(struct kunit *test)
 	fairwq_pool_destroy(pool);
 	fairwq_test_set_hook(NULL);
 	KUNIT_EXPECT_EQ(test, live + 3, live_at_the_end);
-	rcu_barrier();
+	fairwq_test_wait_released();
 	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
 }
 

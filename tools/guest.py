@@ -16,9 +16,9 @@ which its processes had a CPU, and that in which all of them slept. The time in 
 they were stopped or waited for a CPU is not. So the limits are the same on a busy
 machine as on a quiet one.
 
-A process that has just ended is not seen, nor what it did since the last look. So too
-little is counted rather than too much: the guest sleeps if it was asleep at two looks in
-a row.
+A process that has just ended is not seen, nor what it did since the last look. So a
+guest sleeps only if it was asleep at two looks in a row, and as a rule too little is
+counted, not too much.
 
 Then the guest's kernel is told to print what its CPUs and tasks do, on the console.
 DIR/hang says what hung.

@@ -114,7 +114,7 @@ inline burst_next(cpu)
 		d_step { goes = false; work = first; first++ }
 		start_item(cpu)
 	:: !goes && first < ITEMS ->
-		/* next_locked(), fairwq_activate() */
+		/* next_locked(), and in fairwq_run() fairwq_fifo_update_locked() */
 		spin_lock(cpu);
 		d_step { pushed = first; first++ }
 		spin_unlock(cpu)
