@@ -16,9 +16,9 @@ which its processes had a CPU, and that in which all of them slept. The time in 
 they were stopped or waited for a CPU is not. So the limits are the same on a busy
 machine as on a quiet one.
 
-A process that has just ended is not seen, nor what it did since the last look. So a
-guest sleeps only if it was asleep at two looks in a row, and as a rule too little is
-counted, not too much.
+A process that has just ended is not seen, nor what it did since the last look. So too
+little is counted rather than too much: a guest sleeps if all of its processes do, and none
+came or went meanwhile, at two looks in a row.
 
 Then the guest's kernel is told to print what its CPUs and tasks do, on the console.
 DIR/hang says what hung.
@@ -78,7 +78,7 @@ class Clock:
         self.ticks, self.at, self.asleep = {}, time.monotonic(), False
 
     def members(self):
-        """The guest's processes, with the fields of their stat files."""
+        """The guest's processes, each with the fields of its stat file."""
         for path in glob.iglob('/proc/[0-9]*/stat'):
             fields = read(path).rpartition(b')')[2].split()
             if fields and int(fields[2]) == self.group:
@@ -90,10 +90,13 @@ class Clock:
         for pid, fields in self.members():
             ticks[pid] = sum(map(int, fields[11:13]))
             states += [s[0] for s in stats(f'/proc/{pid}/task/[0-9]*/stat')]
+        asleep = states and all(s in b'SI' for s in states)
+        # Any that was missed above is another one here.
+        asleep = asleep and {pid for pid, _ in self.members()} == ticks.keys()
         now = time.monotonic()
         cpu = sum(t - self.ticks.get(pid, 0) for pid, t in ticks.items()) * TICK_S
         self.cpu += cpu
-        was_asleep, self.asleep = self.asleep, states and all(s in b'SI' for s in states)
+        was_asleep, self.asleep = self.asleep, asleep
         if was_asleep and self.asleep:
             # What is seen now may not hold for longer, if this process was kept from looking.
             self.idle += max(min(now - self.at, LOOK_S) - cpu, 0)
