@@ -45,6 +45,7 @@ help:
 	@echo '  demo             two clients on real files in a booted stock kernel, in QEMU;'
 	@echo '                   with SHELL=1 a prompt in it at the end, with both and fairwq-top'
 	@echo '  bench            what it costs next to queue_work(), on user-mode Linux'
+	@echo '  scaling          the bench in one file, to carry to a machine with more CPUs'
 	@echo '  ports            dm-crypt, ksmbd, btrfs and ports of them: one modest client beside a flood'
 	@echo '  bench-profile    where the time of an item goes; BENCH_ROWS=empty_1'
 	@echo 'To test it:'
@@ -92,7 +93,7 @@ torture:
 matrix:
 	@tools/matrix.sh $(CELLS)
 
-deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench torture-bugs:
+deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench scaling torture-bugs:
 	@tools/$@.sh
 
 ports:
@@ -119,5 +120,5 @@ clean:
 
 .PHONY: all help modules modules_install samples install headers_install dkms-install \
 	mandocs htmldocs install-docs uninstall-docs check-docs check-tools \
-	check check-uml matrix torture torture-bugs deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench ports bench-profile \
+	check check-uml matrix torture torture-bugs deb check-deb check-hostile check-mutants check-style check-dkms models sim sim-many demo pictures bench scaling ports bench-profile \
 	clean

@@ -216,6 +216,7 @@ struct bench_row {
 	unsigned int channels;
 	unsigned int threads;
 	unsigned int active;		/* runners; 0: the default of the side */
+	unsigned int spin_ns;		/* what an item of bench_empty() takes; 0: empty */
 };
 
 int bench_floor(const struct bench_row *row, const struct bench_side *side);

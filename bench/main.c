@@ -109,7 +109,7 @@ static const struct bench_side * const speed_up_sides[] = {
 	&bench_fork_serial, &bench_fork_one, &bench_fork_all, NULL,
 };
 
-/* Name, question, sides; channels, threads, runners. */
+/* Name, question, sides; channels, threads, runners, ns of an item. */
 static const struct bench_row all_rows[] = {
 	{ "floor", bench_floor, NULL },
 	{ "size", bench_size, NULL },
@@ -124,6 +124,17 @@ static const struct bench_row all_rows[] = {
 	{ "runners_2", bench_empty, runner_sides, 16, 1, 2 },
 	{ "runners_4", bench_empty, runner_sides, 16, 1, 4 },
 	{ "runners_8", bench_empty, runner_sides, 16, 1, 8 },
+	{ "runners_16", bench_empty, runner_sides, 16, 1, 16 },
+	{ "runners_1us_1", bench_empty, runner_sides, 16, 2, 1, 1000 },
+	{ "runners_1us_2", bench_empty, runner_sides, 16, 2, 2, 1000 },
+	{ "runners_1us_4", bench_empty, runner_sides, 16, 2, 4, 1000 },
+	{ "runners_1us_8", bench_empty, runner_sides, 16, 2, 8, 1000 },
+	{ "runners_1us_16", bench_empty, runner_sides, 16, 2, 16, 1000 },
+	{ "runners_10us_1", bench_empty, runner_sides, 16, 2, 1, 10000 },
+	{ "runners_10us_2", bench_empty, runner_sides, 16, 2, 2, 10000 },
+	{ "runners_10us_4", bench_empty, runner_sides, 16, 2, 4, 10000 },
+	{ "runners_10us_8", bench_empty, runner_sides, 16, 2, 8, 10000 },
+	{ "runners_10us_16", bench_empty, runner_sides, 16, 2, 16, 10000 },
 	{ "trip", bench_round_trip, call_sides, 1, 1 },
 	{ "trip_rested", bench_round_trip, call_sides, 1, 0 },
 	{ "sleep_16", bench_sleep, sleep_sides, 16 },

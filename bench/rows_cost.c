@@ -64,6 +64,24 @@ int bench_push(const struct bench_row *row, const struct bench_side *side)
 
 /* ---- empty: from the first queue call until the last item has run ----- */
 
+static unsigned int empty_spin_ns;
+
+/* An item that takes as long as its row says. */
+static void empty_spin_fn(struct bench_item *item)
+{
+	bench_spin(empty_spin_ns);
+}
+
+/* Return how many items each thread may queue: no more than a sample needs. */
+static unsigned int empty_share(const struct bench_row *row)
+{
+	u64 nr = BENCH_ITEMS;
+
+	if (row->spin_ns)
+		nr = min(nr, div_u64(row->active * EMPTY_ENOUGH_NS, row->spin_ns));
+	return div_u64(nr, row->threads);
+}
+
 /*
  * Queue up to @nr items to all channels in rotation. Stop when the patience is
  * over, because an item can take milliseconds where more virtual CPUs than real
@@ -96,10 +114,12 @@ static void empty_thread(void *arg, unsigned int index)
 {
 	struct bench_cost *cost = arg;
 	unsigned int over = cost->row->channels;
-	unsigned int nr = BENCH_ITEMS / cost->row->threads;
+	unsigned int nr = empty_share(cost->row);
 	unsigned int at = index * over / cost->row->threads;
 
 	bench_init(&cost->setup, bench_items + index * nr, nr);
+	if (cost->row->spin_ns)
+		bench_items_set_fn(bench_items + index * nr, nr, empty_spin_fn);
 	bench_barrier();
 	cost->begin[index] = ktime_get_ns();
 	cost->nr[index] = empty_queue(cost, at, bench_items + index * nr, nr);
@@ -143,6 +163,7 @@ int bench_empty(const struct bench_row *row, const struct bench_side *side)
 
 	if (err)
 		return err;
+	empty_spin_ns = row->spin_ns;
 	err = empty_run(&cost, EMPTY_WARM_NS, &nr, &ns);
 	for (nr = 0, ns = 0; !err && ns < EMPTY_ENOUGH_NS;)
 		err = empty_run(&cost, EMPTY_PATIENCE_NS, &nr, &ns);
