@@ -116,8 +116,8 @@ static bool detach_turn(struct fairwq_runner *runner)
 }
 
 /*
- * Run the items of one turn: one, or those of a burst. Tell the serializer of
- * each, if it has one, that the function has returned.
+ * Run the items of one turn: one, or those of a burst. Tell the serializer or
+ * limiter of each, if it has one, that the function has returned.
  *
  * Return: a batch of the pool, which the caller must activate; or NULL. The
  * caller takes pool->lock at once, because interrupts may be off.
@@ -136,10 +136,6 @@ static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
 		serializer = runner->turn.serializer;
 		if (likely(!serializer))
 			return NULL;
-		if (serializer->max > 1) {
-			fairwq_waitlist_complete(serializer);
-			return NULL;
-		}
 		work = fairwq_waitlist_end_item(runner, serializer, &activate);
 	} while (work);
 	return activate;

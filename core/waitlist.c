@@ -8,9 +8,9 @@
  *       +--> waiting: works and markers -------+ an item in flight ends
  *                    \--> taken out by a cancel, or started by a burst
  *
- * A work that waits is LISTED. Two calls tell a serializer that a work has run:
- * fairwq_waitlist_end_item() where one item may be in flight, else
- * fairwq_waitlist_complete(). That one also tells it that a work was cancelled.
+ * A work that waits is LISTED. A runner ends its item by
+ * fairwq_waitlist_end_item(). If a work is cancelled, or its item ends by a
+ * completion, fairwq_waitlist_complete() tells the serializer.
  *
  * One hold keeps the batch for all works of a run, which is works in a row that
  * are bound for one batch. The first one is HELD. So a queue call into a
@@ -416,11 +416,11 @@ static void take_locked(struct fairwq_runner *runner,
 }
 
 /*
- * End an item of a serializer, which this runner has. Go on with the next one,
- * or let that go to its batch.
+ * End an item of a serializer or limiter, which this runner has. Go on with the
+ * next one, or let that go to its batch.
  *
  * Return: the next item, started; or NULL. Then the serializer is not the
- * runner's any more: the next item is queued to its batch, or none waits.
+ * runner's any more: the next item is queued to its batch, or none may start.
  * Interrupts are off then. If the caller must activate that batch, it is
  * @activate and of the runner's pool, whose lock the caller takes next.
  */
@@ -447,7 +447,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb__after_spinlock();
-	work = first_locked(serializer);
+	work = serializer->max > 1 ? NULL : first_locked(serializer);
 	if (work && fairwq_burst_goes_on(runner, serializer, work)) {
 		take_locked(runner, serializer, work);
 	} else {
@@ -455,6 +455,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	/* Interrupts are off, so no grace period ends, and @batch stays: see core/push.c. */
 	if (batch && batch->pool == runner->pool) {
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
