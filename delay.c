@@ -115,7 +115,7 @@ static int move_pending(struct fairwq_batch *batch, struct fairwq_delayed_work *
 	int ret;
 
 	guard(irqsave)();		/* while it is TAKEN, and see core/push.c */
-	ret = fairwq_try_take(&dwork->work, fairwq_word(batch, FAIRWQ_STATE_TAKEN), false);
+	ret = fairwq_try_take(&dwork->work, fairwq_word(batch, FAIRWQ_STATE_TAKEN));
 	if (ret <= 0)
 		return ret;
 	fairwq_test_point(FAIRWQ_POINT_MOVING, batch);

@@ -89,7 +89,7 @@ char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
-int fairwq_try_take(struct fairwq_work *work, long word, bool wait);
+int fairwq_try_take(struct fairwq_work *work, long word);
 
 /* flows.c */
 bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);

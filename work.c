@@ -80,13 +80,14 @@ static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fa
 }
 
 /*
- * Take out a work that is QUEUED or PARKED, and set its word to @word. With 0
- * the work is the client's, which may queue or free it from here on. Until then
- * it is pending, so that no queue call uses its fields.
+ * Take out a work that was QUEUED or PARKED and is in no list any more: set its
+ * word to @word. With 0 the work is the client's, which may queue or free it
+ * from here on. Until then it is pending, so that no queue call uses its
+ * fields.
  * Return: its serializer, or NULL. The serializer must be told when the lock
  * was dropped, because it may queue to batches of any pool.
  */
-static struct fairwq_serializer *release_queued(struct fairwq_batch *batch,
+static struct fairwq_serializer *release_locked(struct fairwq_batch *batch,
 						struct fairwq_work *work, long word)
 {
 	struct fairwq_serializer *serializer = work->serializer;
@@ -94,10 +95,6 @@ static struct fairwq_serializer *release_queued(struct fairwq_batch *batch,
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_waiters_drop_locked(batch->pool, work);
-	if (fairwq_work_pending_in(work, FAIRWQ_STATE_PARKED))
-		fairwq_unpark_work_locked(work);
-	else
-		list_del(&work->node);
 	fairwq_fifo_removed_locked(batch, work);
 	batch->pool->tally.counter[FAIRWQ_CANCELED]++;
 	WRITE_ONCE(work->serializer, NULL);
@@ -111,18 +108,24 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 {
 	struct fairwq_serializer *serializer = NULL;
 	struct fairwq_pool *pool = batch->pool;
-	enum fairwq_state state;
 	unsigned long flags;
-	int ret = FAIRWQ_AGAIN;
+	int ret = 1;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
-	state = look_locked(batch, work);
-	if (state == FAIRWQ_STATE_QUEUED || state == FAIRWQ_STATE_PARKED) {
-		serializer = release_queued(batch, work, word);
-		ret = 1;
-	} else {
-		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
+	switch (look_locked(batch, work)) {
+	case FAIRWQ_STATE_QUEUED:
+		list_del(&work->node);
+		break;
+	case FAIRWQ_STATE_PARKED:
+		fairwq_unpark_work_locked(batch, work);
+		break;
+	default:
+		ret = FAIRWQ_AGAIN;
 	}
+	if (ret > 0)
+		serializer = release_locked(batch, work, word);
+	else
+		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
 	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The serializer counts the old one until then. */
 	if (serializer)
@@ -134,20 +137,23 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
  * Try once to take a work out of where it waits. Its word becomes @word in the
  * same step: 0 if it is not pending any more, or that of a TAKEN work, which
  * the caller then queues.
- * @wait: the caller can wait for a grace period. Otherwise the work stays
- * there.
  *
- * Return: 1 if it was pending, and is taken out; 0 if it was not pending, or
- * stays; or FAIRWQ_AGAIN. Without @wait that is soon over: the work has another
- * state by now, or another CPU changes it with interrupts off.
+ * Return: 1 if it was pending, and is taken out; 0 if it was not pending;
+ * FAIRWQ_IN_GRACE if it waits for a grace period, where it stays; or
+ * FAIRWQ_AGAIN. That is soon over: the work has another state by now, or
+ * another CPU changes it with interrupts off.
  */
-int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
+int fairwq_try_take(struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch;
 	long data;
 
 	guard(rcu)();		/* a pending work keeps its batch */
-	data = atomic_long_read(&work->data);
+	/*
+	 * If the work was started, wait_for_run() sees @last_runner. Pairs with
+	 * fairwq_start_item(). Model: tests/models/disable.pml.
+	 */
+	data = atomic_long_read_acquire(&work->data);
 	batch = fairwq_word_batch(data);
 	switch (fairwq_word_state(data)) {
 	case FAIRWQ_STATE_IDLE:
@@ -160,7 +166,7 @@ int fairwq_try_take(struct fairwq_work *work, long word, bool wait)
 	case FAIRWQ_STATE_DELAYED:
 		return take_delayed(batch, work, word);
 	case FAIRWQ_STATE_GRACE:
-		return wait ? FAIRWQ_AGAIN : 0;
+		return FAIRWQ_IN_GRACE;
 	case FAIRWQ_STATE_TAKEN:
 		break;
 	}
@@ -173,9 +179,9 @@ bool fairwq_work_cancel(struct fairwq_work *work)
 
 	if (WARN_ON_ONCE(!work))
 		return false;
-	while ((ret = fairwq_try_take(work, 0, false)) < 0)
+	while ((ret = fairwq_try_take(work, 0)) == FAIRWQ_AGAIN)
 		cpu_relax();
-	return ret;
+	return ret > 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_cancel);
 
@@ -205,6 +211,12 @@ struct fairwq_work *fairwq_current_work(void)
 EXPORT_SYMBOL_GPL(fairwq_current_work);
 
 /* ---- waiting for a work ----------------------------------------------- */
+
+static void waiter_init(struct fairwq_waiter *waiter, const struct fairwq_work *work)
+{
+	waiter->what = work;
+	init_completion(&waiter->done);
+}
 
 /*
  * Add @waiter to a work that is bound for @batch. Return: as await(); 0 also if
@@ -285,8 +297,7 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	long data;
 	int ret = 0;
 
-	waiter->what = work;
-	init_completion(&waiter->done);
+	waiter_init(waiter, work);
 	guard(rcu)();
 	/*
 	 * If the work was started, @last_runner is seen. Pairs with
@@ -315,46 +326,12 @@ static bool work_is_behind(const struct fairwq_work *work)
 }
 
 /*
- * Sleep before looking for a work again: until its serializer has admitted it,
- * if the call does not cancel, or until a grace period is over. Every other
- * reason is a call on another CPU that moves the work, or a timer that fires.
- * That ends soon, so it is polled.
+ * Sleep for a moment, because a call on another CPU moves a work, or its timer
+ * fires. That ends soon, so it is polled.
  */
-static void look_later(struct fairwq_work *work, bool cancels)
+static void poll_later(void)
 {
-	enum fairwq_state state = fairwq_word_state(atomic_long_read(&work->data));
-
-	if (!cancels && state == FAIRWQ_STATE_LISTED && fairwq_waitlist_wait_work(work))
-		return;
-	/* Not before its queue call has come to the point where that can be waited for. */
-	if (cancels && state == FAIRWQ_STATE_GRACE &&
-	    flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later))
-		return;
 	usleep_range(20, 100);
-}
-
-/*
- * Wait until the instance that is queued last, or runs, has ended. @cancels:
- * the work is disabled, and the call waits for a run only.
- */
-static bool wait_for_item(struct fairwq_work *work, bool cancels)
-{
-	struct fairwq_waiter waiter;
-	bool waited = false;
-	int ret;
-
-	while ((ret = await(work, &waiter)) < 0) {
-		if (work_is_behind(work))
-			return false;
-		waited = true;
-		look_later(work, false);
-	}
-	if (!ret)
-		return waited;
-	if (!cancels)
-		fairwq_check_reclaim(waiter.for_reclaim);
-	wait_for_completion(&waiter.done);
-	return true;
 }
 
 /*
@@ -372,13 +349,28 @@ static bool work_from_inside(const struct fairwq_work *work, const char *what)
 
 bool fairwq_work_flush(struct fairwq_work *work)
 {
+	struct fairwq_waiter waiter;
+	bool waited = false;
+	int ret;
+
 	if (WARN_ON_ONCE(!work))
 		return false;
 	might_sleep();
 	if (work_from_inside(work, __func__))
 		return false;
 	fairwq_lockdep_wait(&work->lockdep_map);
-	return wait_for_item(work, false);
+	while ((ret = await(work, &waiter)) < 0) {
+		if (work_is_behind(work))
+			return false;
+		waited = true;
+		if (!fairwq_waitlist_wait_work(work))
+			poll_later();
+	}
+	if (!ret)
+		return waited;
+	fairwq_check_reclaim(waiter.for_reclaim);
+	wait_for_completion(&waiter.done);
+	return true;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_flush);
 
@@ -398,6 +390,19 @@ static void disable_item(struct fairwq_work *work)
 	smp_mb();
 }
 
+/* Wait until a work that is disabled, and not pending, does not run. */
+static void wait_for_run(struct fairwq_work *work)
+{
+	struct fairwq_waiter waiter;
+	bool runs;
+
+	waiter_init(&waiter, work);
+	scoped_guard(rcu)
+		runs = await_running(work, &waiter);
+	if (runs)
+		wait_for_completion(&waiter.done);
+}
+
 /*
  * Cancel, then wait until no call owns the work and it does not run. From its
  * own function neither its run nor the end of a grace period is waited for.
@@ -407,16 +412,18 @@ static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 	bool inside = work_from_inside(work, what);
 	int ret;
 
-	while ((ret = fairwq_try_take(work, 0, true)) < 0) {
-		if (inside && fairwq_work_pending_in(work, FAIRWQ_STATE_GRACE))
+	while ((ret = fairwq_try_take(work, 0)) < 0) {
+		if (inside && ret == FAIRWQ_IN_GRACE)
 			return false;
-		look_later(work, true);
+		/* Not before its queue call has come to the point where that can be waited for. */
+		if (ret != FAIRWQ_IN_GRACE ||
+		    !flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later))
+			poll_later();
 	}
 	if (inside)
 		return ret;
 	fairwq_lockdep_wait(&work->lockdep_map);
-	/* It is disabled, so no run follows the present one. */
-	wait_for_item(work, true);
+	wait_for_run(work);
 	return ret;
 }
 
@@ -465,7 +472,7 @@ static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier 
 	batch->nr_canceling++;		/* no other one is parked from here on */
 	fairwq_runner_yield_locked(batch);
 	while ((work = fairwq_find_parked_locked(batch))) {
-		fairwq_unpark_work_locked(work);
+		fairwq_unpark_work_locked(batch, work);
 		fairwq_fifo_put_back_locked(batch, work);
 	}
 	fairwq_fifo_add_barrier_locked(batch, last);
@@ -521,7 +528,8 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 	while ((work = first_to_drop_locked(batch, &marker))) {
 		own = work->flags & FAIRWQ_WORK_OWN ?
 		      container_of(work, struct fairwq_own_work, work) : NULL;
-		serializer = release_queued(batch, work, 0);
+		list_del(&work->node);
+		serializer = release_locked(batch, work, 0);
 		if (own) {
 			own->ret = -ECANCELED;
 			complete(&own->done);	/* @own may be gone from here on */

@@ -354,7 +354,7 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (batch->reaping || !fairwq_batch_is_disposed(batch) || batch->nr_canceling ||
+	if (batch->reaping || !batch->disposed || batch->nr_canceling ||
 	    !fairwq_fifo_is_idle_locked(batch) || !fairwq_inbox_is_empty(batch))
 		return;
 	batch->reaping = true;

@@ -89,7 +89,7 @@ bool fairwq_inbox_forget_locked(struct fairwq_batch *batch)
 	lockdep_assert_held(&batch->inbox.lock);
 
 	WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held - 1);
-	return unlikely(fairwq_batch_is_disposed(batch));
+	return unlikely(batch->disposed);
 }
 
 /* Link a work that was pending elsewhere. Return: as fairwq_inbox_link_locked(). */

@@ -103,10 +103,9 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 
 /* ---- putting back ----------------------------------------------------- */
 
-/* Take a parked work off its list. The caller then decides where it goes. */
-void fairwq_unpark_work_locked(struct fairwq_work *work)
+/* Take a parked work of @batch off its list. The caller then decides where it goes. */
+void fairwq_unpark_work_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(work);
 	struct fairwq_runner *other = xa_load(&fairwq_runners, work->last_runner);
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -186,7 +185,7 @@ void fairwq_unpark(struct fairwq_runner *runner)
 		/* The first one may have been cancelled since. Under the lock it stays. */
 		work = first_parked(runner, &now);
 		if (work && now == batch) {
-			fairwq_unpark_work_locked(work);
+			fairwq_unpark_work_locked(batch, work);
 			pool->tally.counter[FAIRWQ_PARKED]++;
 			fairwq_fifo_put_back_locked(batch, work);
 		}

@@ -92,23 +92,28 @@ raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serialize
 FAIRWQ_TEST_EXPORT(fairwq_serializer_lock);
 
 /*
- * Check that @work waits in @serializer, whose lock is held. If it does, that
- * stays so under the lock, and the serializer exists.
+ * If @work waits in @serializer, that stays so under the lock, and the
+ * serializer exists.
+ *
+ * Return: the batch that @work is bound for; or NULL, if it does not wait here.
  */
-static bool is_listed_locked(const struct fairwq_work *work,
-			     const struct fairwq_serializer *serializer)
+static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *work,
+						   const struct fairwq_serializer *serializer)
 {
 	/*
 	 * Load the word, then work->serializer, so that it is not that of an
-	 * earlier queueing. Pairs with release_listed(), release_queued() and
+	 * earlier queueing. Pairs with release_if_listed_locked(),
+	 * release_locked() and
 	 * fairwq_start_item(). Model: tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	return fairwq_word_state(data) == FAIRWQ_STATE_LISTED &&
-	       READ_ONCE(work->serializer) == serializer;
+	if (fairwq_word_state(data) != FAIRWQ_STATE_LISTED ||
+	    READ_ONCE(work->serializer) != serializer)
+		return NULL;
+	return fairwq_word_batch(data);
 }
 
 /* A call that sleeps until @work is not listed. */
@@ -148,16 +153,18 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work)
 	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
 	struct fairwq_serializer_lock *lock = lock_of(serializer);
 	struct fairwq_kept_waiter waiter = { .work = work };
+	struct fairwq_batch *batch;
 	bool for_reclaim;
 
 	if (!serializer)
 		return false;
 	init_completion(&waiter.done);
 	scoped_guard(raw_spinlock_irqsave, &lock->lock) {
-		if (!is_listed_locked(work, serializer))
+		batch = batch_if_listed_locked(work, serializer);
+		if (!batch)
 			return false;
 		hlist_add_head(&waiter.node, &lock->waiters);
-		for_reclaim = fairwq_is_for_reclaim(fairwq_work_batch(work));
+		for_reclaim = fairwq_is_for_reclaim(batch);
 	}
 	fairwq_check_reclaim(for_reclaim);
 	wait_for_completion(&waiter.done);
@@ -214,7 +221,6 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	WARN_ON_ONCE(!is_listed_locked(work, serializer));
 	held = remove_locked(serializer, work);
 	wake_locked(serializer, work);
 	guard(raw_spinlock)(&batch->inbox.lock);
@@ -223,26 +229,32 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 	return fairwq_inbox_put_locked(batch, work) ? batch : NULL;
 }
 
-/* Take @work out, and set its word to @word. */
-static void release_listed(struct fairwq_serializer *serializer, struct fairwq_work *work,
-			   long word)
+/*
+ * Take @work out, if it waits in @serializer, and set its word to @word.
+ * Return: whether it waited there.
+ */
+static bool release_if_listed_locked(struct fairwq_serializer *serializer,
+				     struct fairwq_work *work, long word)
 {
-	struct fairwq_batch *batch = fairwq_work_batch(work);
+	struct fairwq_batch *batch = batch_if_listed_locked(work, serializer);
 	bool held;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
+	if (!batch)
+		return false;
 	held = remove_locked(serializer, work);
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * is_listed_locked(). Before the batch may go, so that no word names
-	 * one that has gone. Model: tests/models/enter.pml.
+	 * batch_if_listed_locked(). Before the batch may go, so that no word
+	 * names one that has gone. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
+	wake_locked(serializer, work);
 	if (held)
 		fairwq_let_go(batch);
-	wake_locked(serializer, work);
+	return true;
 }
 
 /*
@@ -533,7 +545,7 @@ static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
 	work = first_work_locked(serializer);
 	if (work)
-		release_listed(serializer, work, 0);
+		release_if_listed_locked(serializer, work, 0);
 	if (!serializer->in_flight)
 		first_locked(serializer);
 	return work;
@@ -579,8 +591,5 @@ int fairwq_waitlist_take(struct fairwq_work *work, long word)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	if (!is_listed_locked(work, serializer))
-		return FAIRWQ_AGAIN;
-	release_listed(serializer, work, word);
-	return 1;
+	return release_if_listed_locked(serializer, work, word) ? 1 : FAIRWQ_AGAIN;
 }

@@ -28,7 +28,8 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work);
 int fairwq_waitlist_take(struct fairwq_work *work, long word);
 void fairwq_waitlist_complete(struct fairwq_serializer *serializer);
 
-/* A cancel has failed for now: the work is in motion, or in a grace period. Retry. */
+/* A cancel has failed for now: the work is in motion; or until a grace period is over. */
 #define FAIRWQ_AGAIN	(-EAGAIN)
+#define FAIRWQ_IN_GRACE	(-EBUSY)
 
 #endif /* FAIRWQ_WAITLIST_H */

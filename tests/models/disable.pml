@@ -15,8 +15,8 @@
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
- * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before it, and
- *	the cancel before it, load that the work is not pending.
+ * Broken NO_ACQUIRE_DATA (assertion): wait_for_run() loads @last_runner before
+ *	fairwq_try_take() loads that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
  *	before it loads @current_work.
  * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
@@ -114,7 +114,7 @@ inline cancel(cpu)
 		take_over_locked(cpu);
 		if
 		:: data ->
-			/* release_queued() */
+			/* release_locked() */
 			d_step { assert(fifo); fifo = false }
 			store_release(cpu, WORD, 0);
 			spin_unlock(cpu);
@@ -157,8 +157,7 @@ proctype disabler(byte cpu)
 	read_once(cpu, LAST_RUNNER, last);
 #endif
 	cancel(cpu);
-	/* await(); a queue call that will be refused may have the word. */
-	mem[WORD] == 0;
+	/* wait_for_run(); a queue call that will be refused may have the word. */
 #ifndef NO_ACQUIRE_DATA
 	read_once(cpu, LAST_RUNNER, last);
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The way of a work into a serializer, and out of it. core/waitlist.c:
- * fairwq_waitlist_enter(), fairwq_waitlist_take(), is_listed_locked(),
- * release_listed() and admit_locked(); core/inbox.c; work.c: take_queued() and
- * release_queued().
+ * fairwq_waitlist_enter(), fairwq_waitlist_take(), batch_if_listed_locked(),
+ * release_if_listed_locked() and admit_locked(); core/inbox.c; work.c:
+ * take_queued() and release_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * serializer; or, if nothing is in flight, into the inbox. A cancel reads which
@@ -34,7 +34,7 @@
  * Broken NO_ACQUIRE (assertion): @serializer is loaded before work->data.
  * Broken NO_RELEASE_LET_GO (assertion): another CPU can see that the work is
  *	free before it sees the stores before that.
- * Broken NO_RELEASE_QUEUED (assertion): the same in release_queued().
+ * Broken NO_RELEASE_QUEUED (assertion): the same in release_locked().
  * Broken CLAIMED_APART (invalid end state): the work is listed in a later
  *	section of the lock. The item in flight may have ended before that.
  */
@@ -130,7 +130,7 @@ inline queue(cpu, c, b)
 	unlock(cpu, lock_of(c))
 }
 
-/* fairwq_waitlist_take(): sets @taken. The loads of is_listed_locked() */
+/* fairwq_waitlist_take(): sets @taken. The loads of batch_if_listed_locked() */
 inline take_listed(cpu)
 {
 	lock(lock_of(k));
@@ -147,7 +147,7 @@ inline take_listed(cpu)
 #else
 	:: state(d) == LISTED && p == k ->
 #endif
-		/* release_listed() */
+		/* release_if_listed_locked() */
 		d_step {
 			assert(listed[k - 1] && batch(d) == bound);
 			listed[k - 1] = false;
@@ -172,7 +172,7 @@ inline take_queued(cpu)
 	/* Under pool->lock. A work that is taken begins under the same hold. */
 	d_step {
 		RMW(cpu) && (queued || state(mem[DATA]) != QUEUED) ->
-		/* look_locked(), and the list in release_queued() */
+		/* look_locked(), and the list in release_locked() */
 		assert(!freed);
 		d = mem[DATA];
 		if
@@ -186,7 +186,7 @@ inline take_queued(cpu)
 	}
 	if
 	:: taken ->
-		/* the word in release_queued() */
+		/* the word in release_locked() */
 		store(cpu, SERIALIZER, 0);
 #ifdef NO_RELEASE_QUEUED
 		store(cpu, DATA, 0);
