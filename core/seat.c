@@ -46,7 +46,9 @@
  * tick that finds some. A tick looks at all runners under the lock.
  */
 #include <linux/cpumask.h>
+#include <linux/jiffies.h>
 #include <linux/sched.h>
+#include <linux/timer.h>
 
 #include "asleep.h"
 #include "seat.h"
@@ -116,6 +118,18 @@ void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n)
 
 	pool->crew.nr_async += n;
 	update_seats_locked(pool);
+}
+
+/* Set the pool's timer for @at, in jiffies, unless it is set for an earlier time. */
+void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at)
+{
+	struct timer_list *tick = &pool->watch.tick;
+
+	lockdep_assert_held(&pool->lock);
+
+	/* If it is about to be called, that looks at the pool after this section. */
+	if (!data_race(timer_pending(tick)) || time_before(at, tick->expires))
+		mod_timer(tick, at);
 }
 
 /*

@@ -3,9 +3,6 @@
 #ifndef FAIRWQ_SEAT_H
 #define FAIRWQ_SEAT_H
 
-#include <linux/jiffies.h>
-#include <linux/timer.h>
-
 #include "types.h"
 
 /* Check whether a batch is in the tree, and a turn may begin. */
@@ -16,18 +13,7 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 	return pool->tree.nr_eligible && pool->crew.seats;
 }
 
-/* Set the pool's timer for @at, in jiffies, unless it is set for an earlier time. */
-static inline void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at)
-{
-	struct timer_list *tick = &pool->watch.tick;
-
-	lockdep_assert_held(&pool->lock);
-
-	/* If it is about to be called, that looks at the pool after this section. */
-	if (!data_race(timer_pending(tick)) || time_before(at, tick->expires))
-		mod_timer(tick, at);
-}
-
+void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at);
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
 void fairwq_seat_regain_locked(struct fairwq_runner *runner);

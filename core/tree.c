@@ -335,6 +335,12 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 	tree->waited[rank] = min(tree->waited[rank] + cost, most);
 }
 
+/* Check whether @node has an eligible child. */
+static bool has_eligible(const struct fairwq_node *node)
+{
+	return !list_empty(&node->row) || !RB_EMPTY_ROOT(&node->sorted.rb_root);
+}
+
 /**
  * fairwq_tree_del - make a node ineligible
  * @tree: the tree
@@ -350,7 +356,7 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	while (parent) {
 		take_out(node, parent);
 		leave(node, parent);
-		if (fairwq_node_has_eligible(parent))
+		if (has_eligible(parent))
 			return;
 		node = parent;
 		parent = node->parent;
@@ -423,7 +429,7 @@ struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 		return NULL;
 	do {
 		node = fairwq_node_first(node);
-	} while (fairwq_node_has_eligible(node));
+	} while (has_eligible(node));
 	return (struct fairwq_node *)node;
 }
 

@@ -126,10 +126,4 @@ static inline bool fairwq_node_eligible(const struct fairwq_node *node)
 	return node->standing != FAIRWQ_NODE_OUT;
 }
 
-/* Check whether @node has an eligible child. */
-static inline bool fairwq_node_has_eligible(const struct fairwq_node *node)
-{
-	return !list_empty(&node->row) || !RB_EMPTY_ROOT(&node->sorted.rb_root);
-}
-
 #endif /* FAIRWQ_TREE_H */

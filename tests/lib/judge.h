@@ -146,13 +146,19 @@ static inline unsigned int judge_siblings(struct judge *judge, unsigned int from
 	return nr;
 }
 
+/* Check whether @node has an eligible child. */
+static inline bool judge_has_child(const struct fairwq_node *node)
+{
+	return !list_empty(&node->row) || !RB_EMPTY_ROOT(&node->sorted.rb_root);
+}
+
 /* Return the number of the batch, or of the owner, that @node is. */
 static inline u64 judge_seq(const struct fairwq_node *node)
 {
 	const struct fairwq_node *leaf = node;
 	const struct fairwq_batch *batch;
 
-	while (fairwq_node_has_eligible(leaf))
+	while (judge_has_child(leaf))
 		leaf = list_empty(&leaf->row) ?
 		       rb_entry(rb_first_cached(&leaf->sorted), struct fairwq_node, rb) :
 		       list_first_entry(&leaf->row, struct fairwq_node, next);
@@ -220,7 +226,7 @@ static inline void judge_look_locked(struct judge *judge)
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
 		judge_see_children(judge, &pool->tree.rank[i]);
 	for (i = 0; i < judge->nr; i++)
-		if (fairwq_node_has_eligible(judge->now[i].node))
+		if (judge_has_child(judge->now[i].node))
 			judge_see_children(judge, judge->now[i].node);
 	list_for_each_entry(batch, &pool->registry.batches, link)
 		judge_note_longest(judge, batch);
