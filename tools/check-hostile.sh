@@ -47,6 +47,7 @@ boots() {
 failures() {
 	local kind
 	for kind in uml qemu; do
+		[ -e "$dir/$kind.1.verdict" ] || continue
 		sed -sn 's/^  FAILED //p' "$dir/$kind".*.verdict 2>/dev/null | sort | uniq -c |
 			sed "s/^ *\([0-9]*\) /failed in \1 boots of $kind: /"
 	done
