@@ -447,11 +447,11 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  *
  * Drops what was queued to @batch before the call and has not started, in queue
  * order, but first what waits for its own last run to end. Items that are
- * queued during the call stay, also those that @dropped queues. No item of
- * @batch begins until the last one was dropped, except for one that a runner
- * had already taken. An item is pending until @dropped is called for it, so
- * another cancel may take it before. A disposed batch is released after the
- * last call of @dropped.
+ * queued during the call stay, also those that @dropped queues, or a serializer
+ * that loses an item by this. No item of @batch begins until the last one was
+ * dropped, except for one that a runner had already taken. An item is pending
+ * until @dropped is called for it, so another cancel may take it before. A
+ * disposed batch is released after the last call of @dropped.
  * Not promised: that no item of @batch runs when this returns. Items that wait
  * for a delay or in a serializer are not dropped.
  * Return: how many items were dropped.
@@ -613,9 +613,9 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
  * On return every accepted item has run or was cancelled, also those of paused
  * batches, delayed works after their whole delay, and items that wait in a
  * serializer. Every batch that is left was disposed and released. References to
- * batches may outlive the pool; queue calls for them return -ESHUTDOWN. During
- * the call only items of the pool, and holders of references to its default
- * batches, may use these.
+ * batches, also that of the creator, outlive the pool; queue calls for them
+ * return -ESHUTDOWN. During the call only items of the pool, and holders of
+ * references to its default batches, may use these.
  * Context: Process context, sleeps, also for an expedited RCU grace period if a
  * runner was kicked just now. Not from the pool's items: it does nothing then.
  */
@@ -875,7 +875,7 @@ struct fairwq_async {
  * The turn ends by fairwq_async_complete(), and the worker is free meanwhile.
  * The item stays in flight: it counts in the max_active of its batch, the
  * @max_async of its pool, and its serializer or limiter. Flush, drain, dispose,
- * shutdown and destroy of the batch or pool wait for it. fairwq_work_flush(),
+ * shutdown and destroy of each of these wait for it. fairwq_work_flush(),
  * fairwq_work_cancel_sync() and fairwq_work_pending() are about the function
  * alone. The work may be queued again, or freed, before the turn has ended.
  *
@@ -997,7 +997,7 @@ struct fairwq_serializer {
  * fairwq_limiter_init - set up a serializer that runs several items at a time
  * @serializer: the serializer
  * @max: the most of its items that may be in flight at once, at least 1. An
- *	item is in flight while it is queued in its batch, and while it runs
+ *	item is in flight while it is queued in its batch, and until it has ended
  */
 #define fairwq_limiter_init(serializer, max)				\
 	__fairwq_init("(fairwq_limiter)" #serializer, __fairwq_serializer_init, serializer, max)
@@ -1014,17 +1014,18 @@ static inline void __fairwq_serializer_init(struct fairwq_serializer *serializer
 
 /**
  * fairwq_serializer_queue - queue a work to a batch, behind others
- * @serializer: the serializer. It must stay until @work has ended, or its
- *	function has called fairwq_serializer_destroy()
+ * @serializer: the serializer. It must stay until @work has ended or was
+ *	cancelled, or its function has called fairwq_serializer_destroy()
  * @batch: where @work is to run; any batch of any pool
  * @work: the work, set up by fairwq_work_init()
  *
- * The items of a serializer start in queue order, each after the function of
- * the one before has returned, and see what that has stored. In a limiter up to
- * @max items are in flight, and start when their batches let them. An item gets
- * its place in its batch when the serializer lets it go. A cancelled item does
- * not hold up the others. Once @work has run or was cancelled, this does not
- * touch @work or @serializer. An item must not wait for one behind it.
+ * The items of a serializer start in queue order, each after the one before has
+ * ended: its function has returned, and its turn does not continue. It sees
+ * what that has stored. In a limiter up to @max items are in flight, and start
+ * when their batches let them. An item gets its place in its batch when the
+ * serializer lets it go. A cancelled item does not hold up the others. Once
+ * @work has run or was cancelled, this does not touch @work or @serializer. An
+ * item must not wait for one behind it.
  * Not promised: that an item of a high priority overtakes those in front of it.
  * Return: as fairwq_queue(); -ESHUTDOWN also if @serializer is being destroyed.
  */
@@ -1070,9 +1071,9 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer);
  * Not promised: whether a work whose queue call is under way when this begins
  * runs, is dropped, or is refused.
  * Context: Process context, sleeps.
- * Return: 0; -EINVAL, also for NULL; -EDEADLK, with a warning, from an item of
- * a limiter, or from one behind which there is a flush, another caller of this,
- * or a work that this does not drop. After an error @serializer still accepts
+ * Return: 0; -EINVAL, also for NULL; -EDEADLK, with a warning, from an item if
+ * several may be in flight, or if there is a flush behind it, another caller of
+ * this, or a work that this does not drop. After an error @serializer accepts
  * items, unless that other caller refuses them. What was dropped stays dropped.
  */
 int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned int how,
@@ -1085,8 +1086,8 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
  * On return the caller may free it, if no other call for it is under way,
  * except a queue call whose item has run or was cancelled. A queue call during
  * this call is refused, or its item is waited for. The last item of a
- * serializer that runs one at a time may call this, and then free it. From any
- * other of its items this warns and does nothing.
+ * serializer that runs one at a time may call this, and then free it, also if
+ * its turn continues. From any other of its items this warns and does nothing.
  * Context: Process context, sleeps.
  */
 static inline void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
@@ -1226,7 +1227,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
  *	disposed
  *
  * The batches are called "flow-" and the key in hexadecimal. The shared one is
- * "flows-shared", and has no max_queued.
+ * "flows-shared", and has @attrs but for max_queued.
  * Context: Process context, may sleep. May be called from an item.
  * Return: the flows, or ERR_PTR(): -EINVAL; -ENOMEM; -ESHUTDOWN if the pool is
  * being destroyed or the owner was disposed.
@@ -1364,7 +1365,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
  *	keys, because then a few clients may use up all flows
  * @max: the most flows at a time; 0 for no limit. The default is 16384, which
  *	takes 48 MiB of memory at most. Keys that have a flow keep it until it
- *	was idle, or a holder has shut its batch down; then other keys may
+ *	was idle, or a holder's shutdown of its batch has returned
  * Return: 0 or -EINVAL.
  */
 int fairwq_flows_set_max(struct fairwq_flows *flows, unsigned int max);
