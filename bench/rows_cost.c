@@ -4,6 +4,7 @@
  * item, also of one that sleeps, its round trip, and the queue call where many
  * threads make it.
  */
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -78,7 +79,8 @@ static unsigned int empty_share(const struct bench_row *row)
 	u64 nr = BENCH_ITEMS;
 
 	if (row->spin_ns)
-		nr = min(nr, div_u64(row->active * EMPTY_ENOUGH_NS, row->spin_ns));
+		nr = min(nr, div_u64(min(row->active, num_online_cpus()) * EMPTY_ENOUGH_NS,
+				     row->spin_ns));
 	return div_u64(nr, row->threads);
 }
 

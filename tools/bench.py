@@ -225,7 +225,7 @@ class Samples:
                     self.values.setdefault((m[1], m[2]), {}).setdefault(
                         figure, {}).setdefault(int(m[3]), []).append(float(value))
             elif m := FACT.search(line):
-                self.facts |= dict(pair.split('=') for pair in m[0].split()[1:])
+                self.facts.update(pair.split('=') for pair in m[0].split()[1:])
 
     def rows(self):
         return list(dict.fromkeys(row for row, _ in self.values))

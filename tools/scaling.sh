@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
 # scaling.sh: put the bench into one file that can be carried to a machine with more CPUs.
-# That machine needs no kernel of its own, no compiler and no root: an x86-64 Linux, bash
-# and python3. There
+# That machine needs no kernel of its own, no compiler and no root: an x86-64 Linux with
+# GNU tools and python 3.8. There
 #
 #   tar -xzf scaling.tar.gz && scaling/run
 #
@@ -18,21 +18,18 @@
 
 dir=$top/build/scaling
 carry=$dir/scaling
+rounds=${BENCH_ROUNDS:-7} rows=${BENCH_ROWS:-runners}
 
 fill_carry() {
-	local file
-	rm -rf "$carry"
-	mkdir -p "$carry/tools"
-	strip -o "$carry/linux" "$dir/tree/objects/linux" || return
-	make_root "$carry/root"
-	install -m 755 "$top/tools/bench-guest.sh" "$carry/root/init"
-	printf '%s\n' "rounds=${BENCH_ROUNDS:-7}" "rows=${BENCH_ROWS:-runners}" \
-		>"$carry/root/bench.args"
-	for file in lib.sh boot.sh guest.py bench.py verdict.py; do
-		cp "$top/tools/$file" "$carry/tools/"
-	done
-	install -m 755 "$top/tools/scaling-run.sh" "$carry/run"
-	tar -C "$dir" -czf "$dir.tar.gz" scaling
+	rm -rf "$carry" &&
+		mkdir -p "$carry/tools" &&
+		strip -o "$carry/linux" "$dir/tree/objects/linux" &&
+		make_root "$carry/root" &&
+		install -m 755 "$top/tools/bench-guest.sh" "$carry/root/init" &&
+		printf '%s\n' "rounds=$rounds" "rows=$rows" >"$carry/root/bench.args" &&
+		cp "$top"/tools/{lib.sh,boot.sh,guest.py,bench.py,verdict.py} "$carry/tools/" &&
+		install -m 755 "$top/tools/scaling-run.sh" "$carry/run" &&
+		tar -C "$dir" -czf "$dir.tar.gz" scaling
 }
 
 main() {
@@ -42,6 +39,8 @@ main() {
 	say "  tar -xzf scaling.tar.gz && scaling/run"
 }
 
+[[ $rounds =~ ^[1-9][0-9]*$ ]] || die "BENCH_ROUNDS is a number, not $rounds"
+[[ $rows =~ ^[a-z0-9_,]*$ ]] || die "BENCH_ROWS is a list of names, not $rows"
 need_packages "${build_packages[@]}" busybox-static
 obj=$("$top/tools/kernel.sh" 7.3 uml native) || exit 2
 locked "$dir.lock" main
