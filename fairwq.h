@@ -1014,8 +1014,8 @@ static inline void __fairwq_serializer_init(struct fairwq_serializer *serializer
 
 /**
  * fairwq_serializer_queue - queue a work to a batch, behind others
- * @serializer: the serializer. It must stay until @work has ended or was
- *	cancelled, or its function has called fairwq_serializer_destroy()
+ * @serializer: the serializer. After this it may be freed only when a flush,
+ *	shutdown or destroy of it has returned; a cancel of @work is not enough
  * @batch: where @work is to run; any batch of any pool
  * @work: the work, set up by fairwq_work_init()
  *
@@ -1227,7 +1227,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer);
  *	disposed
  *
  * The batches are called "flow-" and the key in hexadecimal. The shared one is
- * "flows-shared", and has @attrs but for max_queued.
+ * "flows-shared", has no max_queued, and is ordered, whatever @attrs say.
  * Context: Process context, may sleep. May be called from an item.
  * Return: the flows, or ERR_PTR(): -EINVAL; -ENOMEM; -ESHUTDOWN if the pool is
  * being destroyed or the owner was disposed.

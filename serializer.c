@@ -19,8 +19,8 @@
  * Invariant: if @max is 1, the item in flight *has the serializer*: only its
  * end may start or admit the next one. Its end passes that on, or sees under
  * the lock that none waits and makes the serializer idle.
- * Invariant: a queue call does not touch the serializer after the lock, so its
- * owner may free it as soon as its items have ended.
+ * Invariant: neither a queue call nor the end of an item touches the serializer
+ * after the lock. So its owner may free it after a flush, which takes that.
  *
  * Limits: none on the number of serializers, or of items that wait in one.
  */

@@ -301,8 +301,7 @@ static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	guard(rcu)();
 	/*
 	 * If the work was started, @last_runner is seen. Pairs with
-	 * fairwq_start_item().
-	 * Model: tests/models/disable.pml.
+	 * fairwq_start_item(), as in fairwq_try_take().
 	 */
 	data = atomic_long_read_acquire(&work->data);
 	if (data)
@@ -404,8 +403,8 @@ static void wait_for_run(struct fairwq_work *work)
 }
 
 /*
- * Cancel, then wait until no call owns the work and it does not run. From its
- * own function neither its run nor the end of a grace period is waited for.
+ * Cancel, then wait until the work is neither pending nor running. From its own
+ * function neither its run nor the end of a grace period is waited for.
  */
 static bool cancel_and_wait(struct fairwq_work *work, const char *what)
 {

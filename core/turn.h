@@ -7,7 +7,7 @@
  *
  * The start of an item ends the one before it. fairwq_end_current() ends an
  * item behind which the runner has no other, or for whose end others are
- * parked; and fairwq_waitlist_end_item() one of a serializer.
+ * parked; and fairwq_waitlist_end_item() one of a serializer or limiter.
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its
  * serializer.

@@ -103,8 +103,8 @@ static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *wor
 	/*
 	 * Load the word, then work->serializer, so that it is not that of an
 	 * earlier queueing. Pairs with release_if_listed_locked(),
-	 * release_locked() and
-	 * fairwq_start_item(). Model: tests/models/enter.pml.
+	 * release_locked() and fairwq_start_item(). Model:
+	 * tests/models/enter.pml.
 	 */
 	long data = atomic_long_read_acquire(&work->data);
 
@@ -467,7 +467,8 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 		work = NULL;
 	}
 	raw_spin_unlock(lock);
-	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
+	if (!work)
+		fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	/* Interrupts are off, so no grace period ends, and @batch stays: see core/push.c. */
 	if (batch && batch->pool == runner->pool) {
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
@@ -544,8 +545,8 @@ static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
 	work = first_work_locked(serializer);
-	if (work)
-		release_if_listed_locked(serializer, work, 0);
+	if (work && WARN_ON_ONCE(!release_if_listed_locked(serializer, work, 0)))
+		return NULL;
 	if (!serializer->in_flight)
 		first_locked(serializer);
 	return work;
