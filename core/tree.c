@@ -117,7 +117,7 @@ static void take_out(struct fairwq_node *node, struct fairwq_node *parent)
 }
 
 /* Return the first of the eligible children, which is served next, or NULL. */
-struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent)
+static struct fairwq_node *first_child(const struct fairwq_node *parent)
 {
 	struct rb_node *rb = rb_first_cached(&parent->sorted);
 	struct fairwq_node *first = NULL;
@@ -335,12 +335,6 @@ static void note_waited(struct fairwq_tree *tree, unsigned int rank, s64 cost)
 	tree->waited[rank] = min(tree->waited[rank] + cost, most);
 }
 
-/* Check whether @node has an eligible child. */
-static bool has_eligible(const struct fairwq_node *node)
-{
-	return !list_empty(&node->row) || !RB_EMPTY_ROOT(&node->sorted.rb_root);
-}
-
 /**
  * fairwq_tree_del - make a node ineligible
  * @tree: the tree
@@ -356,7 +350,7 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 	while (parent) {
 		take_out(node, parent);
 		leave(node, parent);
-		if (has_eligible(parent))
+		if (first_child(parent))
 			return;
 		node = parent;
 		parent = node->parent;
@@ -423,14 +417,11 @@ static const struct fairwq_node *pick_rank(const struct fairwq_tree *tree)
  */
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree)
 {
-	const struct fairwq_node *node = pick_rank(tree);
+	const struct fairwq_node *node = pick_rank(tree), *leaf = NULL;
 
-	if (!node)
-		return NULL;
-	do {
-		node = fairwq_node_first(node);
-	} while (has_eligible(node));
-	return (struct fairwq_node *)node;
+	for (; node; node = first_child(node))
+		leaf = node;
+	return (struct fairwq_node *)leaf;
 }
 
 /* ---- charging --------------------------------------------------------- */
@@ -519,7 +510,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 	struct fairwq_node *first;
 
 	take_out(node, parent);
-	first = fairwq_node_first(parent);
+	first = first_child(parent);
 	if (first && before(first->key, node->vtime))
 		advance_clock(parent, first->key);
 	else

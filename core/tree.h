@@ -116,7 +116,6 @@ void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
 		     s64 cost);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
 			 s64 delta);
-struct fairwq_node *fairwq_node_first(const struct fairwq_node *parent);
 unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
 			      const struct fairwq_node *node);
 
