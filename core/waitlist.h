@@ -28,7 +28,7 @@ bool fairwq_waitlist_wait_work(struct fairwq_work *work);
 int fairwq_waitlist_take(struct fairwq_work *work, long word);
 void fairwq_waitlist_complete(struct fairwq_serializer *serializer);
 
-/* A cancel has failed for now: the work is in motion; or until a grace period is over. */
+/* A cancel has failed for now: the work is in motion; or it waits for a grace period. */
 #define FAIRWQ_AGAIN	(-EAGAIN)
 #define FAIRWQ_IN_GRACE	(-EBUSY)
 

@@ -8,8 +8,8 @@
 #   tar -xzf scaling.tar.gz && scaling/run
 #
 # boots user-mode Linux with as many CPUs as the machine has, and asks the rows of the
-# bench that have 1 to 16 runners. It takes less than five minutes, and leaves table.txt
-# and samples.txt in the folder scaling. The file is build/scaling.tar.gz.
+# bench that have 1 to 16 runners. It leaves table.txt and samples.txt in the folder
+# scaling. The file is build/scaling.tar.gz.
 #
 # BENCH_ROUNDS  rounds in which every side is asked (7)
 # BENCH_ROWS    rows to ask, with commas, by their names or by how these begin (runners)
