@@ -75,6 +75,7 @@ static int __init fairwq_init(void)
 	}
 	if (fairwq_reap_wq)
 		destroy_workqueue(fairwq_reap_wq);
+	fairwq_reap_wq = NULL;		/* built in, fairwq_pool_create() looks at it */
 	destroy_workqueue(fairwq_release_wq);
 	return -ENOMEM;
 }

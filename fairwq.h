@@ -17,10 +17,11 @@
  *   that it is about. It does not sleep and, but for flows, allocates nothing.
  * * A call with "not from" in its context would make an item wait for itself
  *   there. It warns then, does not wait, and returns -EDEADLK if it can.
- * * An ERR_PTR() counts as NULL. A bad argument gives -EINVAL, or an ERR_PTR()
- *   of that, and a line in the log the first time. A call that cannot return an
- *   error warns, does nothing, and returns 0, false or NULL. The calls that
- *   get, put, dispose of, destroy or shut down something ignore NULL.
+ * * An ERR_PTR() of a pool, a batch or flows counts as NULL. A bad argument
+ *   gives -EINVAL, or an ERR_PTR() of that, and a line in the log the first
+ *   time. A call that cannot return an error warns, does nothing, and returns
+ *   0, false or NULL. The calls that get, put, dispose of, destroy or shut down
+ *   something ignore NULL.
  *   fairwq_work_pending() and the calls for turns that go on and for tasks
  *   check nothing.
  * * A work must not be freed during a call for it. The caller must hold a
@@ -1071,7 +1072,7 @@ void fairwq_serializer_flush(struct fairwq_serializer *serializer);
  * Not promised: whether a work whose queue call is under way when this begins
  * runs, is dropped, or is refused.
  * Context: Process context, sleeps.
- * Return: 0; -EINVAL, also for NULL; -EDEADLK, with a warning, from an item if
+ * Return: 0, also for NULL; -EINVAL; -EDEADLK, with a warning, from an item if
  * several may be in flight, or if there is a flush behind it, another caller of
  * this, or a work that this does not drop. After an error @serializer accepts
  * items, unless that other caller refuses them. What was dropped stays dropped.
@@ -1176,7 +1177,7 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * work is cancelled, the caller must call fairwq_sequencer_drop(), or those
  * behind it are not completed.
  * Not promised: that a turn that continues after its function ends before that.
- * Return: 1 if the work was queued; 0 if it is in the sequencer already, or
+ * Return: 1 if the work was queued; 0 if it is in a sequencer already, or
  * pending; or a negative error as fairwq_serializer_queue().
  */
 __must_check

@@ -412,7 +412,8 @@ int fairwq_flows_set_setup(struct fairwq_flows *flows,
 		return fairwq_bad_arg("flows is NULL or an error");
 	if (!setup)
 		return fairwq_bad_arg("setup is NULL");
-	if (READ_ONCE(flows->setup))
+	guard(raw_spinlock_irqsave)(&flows->lock);
+	if (flows->setup)
 		return -EEXIST;
 	flows->data = data;
 	/* Pairs with flow_setup(). No model. */

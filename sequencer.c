@@ -30,7 +30,9 @@
  * dropped the lock.
  *
  * Limits: sequencers share 32 locks. The item that completes does so for as
- * long as others are ready, and its batch is charged for that.
+ * long as others are ready, and its batch is charged for that. A call for a
+ * work that a call for another sequencer has claimed returns 0, also if that
+ * one is refused afterwards.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -101,6 +103,15 @@ struct marker {
 	struct completion done;
 };
 
+/*
+ * The work is in no sequencer any more, and in no list. Pairs with the claim in
+ * fairwq_sequencer_queue(). No model.
+ */
+static void let_go(struct fairwq_sequenced_work *swork)
+{
+	smp_store_release(&swork->sequencer, NULL);
+}
+
 static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *sequencer)
 {
 	struct fairwq_sequenced_work *first;
@@ -133,13 +144,13 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 	sequencer->completer = &self;
 	self.more = !list_empty(&sequencer->works);
 	while (self.more && (first = ready_locked(sequencer))) {
-		list_del_init(&first->node);
+		list_del(&first->node);
 		self.more = !list_empty(&sequencer->works);
 		if (!first->func) {
 			complete(&container_of(first, struct marker, entry)->done);
 			continue;
 		}
-		first->sequencer = NULL;
+		let_go(first);
 		batch = sequencer->batch;
 		raw_spin_unlock_irqrestore(&lock->lock, flags);
 		/* May free it, or queue it again; the last one may free the sequencer. */
@@ -157,7 +168,7 @@ static void sequenced_fn(struct fairwq_work *work)
 {
 	struct fairwq_sequenced_work *swork = container_of(work, struct fairwq_sequenced_work,
 							   work);
-	struct fairwq_sequencer *sequencer = swork->sequencer;
+	struct fairwq_sequencer *sequencer = READ_ONCE(swork->sequencer);
 	struct fairwq_runner *runner = fairwq_runner_current();
 	unsigned long flags;
 
@@ -191,19 +202,24 @@ int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
 		return fairwq_bad_arg("swork is NULL or has no function");
 	/* Held over the queue call: the batch and the serializer get works in this order. */
 	guard(raw_spinlock_irqsave)(&lock_of(sequencer)->lock);
-	if (!list_empty(&swork->node))
+	/*
+	 * Claim the work: a call for another sequencer has another lock. Pairs
+	 * with let_go(). No model.
+	 */
+	if (cmpxchg(&swork->sequencer, NULL, sequencer))
 		return 0;
 	/* A batch that was found by RCU alone may have gone. */
-	if (sequencer->batch && !kref_get_unless_zero(&sequencer->batch->refs))
+	if (sequencer->batch && !kref_get_unless_zero(&sequencer->batch->refs)) {
+		let_go(swork);
 		return -ESHUTDOWN;
-	swork->sequencer = sequencer;
+	}
 	swork->ended = false;
 	list_add_tail(&swork->node, &sequencer->works);
 	ret = serializer ? fairwq_serializer_queue(serializer, batch, &swork->work) :
 			   fairwq_queue(batch, &swork->work);
 	if (ret <= 0) {
-		list_del_init(&swork->node);
-		swork->sequencer = NULL;
+		list_del(&swork->node);
+		let_go(swork);
 		fairwq_batch_put(sequencer->batch);
 	} else if (!fairwq_is_for_reclaim(batch)) {
 		WRITE_ONCE(sequencer->unsafe, true);
@@ -224,13 +240,13 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 		return;
 	might_sleep();
 	swork = container_of(work, struct fairwq_sequenced_work, work);
-	sequencer = swork->sequencer;
+	sequencer = READ_ONCE(swork->sequencer);
 	if (!sequencer)		/* it is in none */
 		return;
 	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
-	list_del_init(&swork->node);
+	list_del(&swork->node);
 	list_changed_locked(sequencer);
-	swork->sequencer = NULL;
+	let_go(swork);
 	batch = sequencer->batch;
 	complete_ready(sequencer, flags);
 	fairwq_batch_put(batch);
@@ -290,6 +306,5 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
 	swork->func = func;
 	swork->complete = complete;
 	swork->sequencer = NULL;
-	INIT_LIST_HEAD(&swork->node);
 }
 EXPORT_SYMBOL_GPL(__fairwq_sequenced_work_init);

@@ -81,7 +81,7 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 			       void (*dropped)(struct fairwq_work *work))
 {
 	if (!serializer)
-		return fairwq_bad_arg("serializer is NULL");
+		return 0;
 	if (how & ~FAIRWQ_DROP_REST)
 		return fairwq_bad_arg("how has an unknown flag");
 	might_sleep();
@@ -92,8 +92,7 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
 	fairwq_waitlist_end(serializer, 1, how & FAIRWQ_DROP_REST);
 	if (how & FAIRWQ_DROP_REST)
 		fairwq_waitlist_drop(serializer, dropped);
-	while (fairwq_waitlist_wait(serializer))
-		;
+	fairwq_waitlist_wait(serializer);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);

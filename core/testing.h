@@ -22,6 +22,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_MOVING,		/* a work is taken out, to be queued elsewhere */
 	FAIRWQ_POINT_TAKE_OUT,		/* a cancel saw a work wait, no lock yet */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
+	FAIRWQ_POINT_MARKER_THROUGH,	/* a flush of a serializer was told, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */
 	FAIRWQ_POINT_UNSAFE_WAIT,	/* a wait is to be reported, as memory may depend on it */
 	FAIRWQ_POINT_GRACE_OVER,	/* what ends has waited for its grace period; no batch */

@@ -335,6 +335,7 @@ static void pass_marker_locked(struct fairwq_work *marker)
 {
 	list_del(&marker->node);
 	complete(&container_of(marker, struct fairwq_marker, entry)->done);
+	fairwq_test_point(FAIRWQ_POINT_MARKER_THROUGH, NULL);
 }
 
 /*
@@ -501,24 +502,24 @@ bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializ
 	return true;
 }
 
-/*
- * Wait until all items that are queued now have ended, or were dropped. Return:
- * false if there were none.
- */
-bool fairwq_waitlist_wait(struct fairwq_serializer *serializer)
+/* Wait until all items that are queued now have ended, or were dropped. */
+void fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 {
+	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
 	struct fairwq_marker marker = { .entry.flags = FAIRWQ_WORK_BARRIER };
 
 	fairwq_wait_begin(&serializer->lockdep_map, !READ_ONCE(serializer->unsafe));
 	init_completion(&marker.done);
 	/* Under the lock: what has ended last may still be at the serializer. */
-	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
+	scoped_guard(raw_spinlock_irqsave, lock) {
 		if (!serializer->in_flight && list_empty(&serializer->waiting))
-			return false;
+			return;
 		list_add_tail(&marker.entry.node, &serializer->waiting);
 	}
 	wait_for_completion(&marker.done);
-	return true;
+	/* So may be what has completed it. The caller may free the serializer. */
+	raw_spin_lock_irq(lock);
+	raw_spin_unlock_irq(lock);
 }
 
 /* Return: the first work that waits, behind markers or not; or NULL. */

@@ -23,7 +23,7 @@ bool fairwq_waitlist_detach(struct fairwq_runner *runner,
 void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));
-bool fairwq_waitlist_wait(struct fairwq_serializer *serializer);
+void fairwq_waitlist_wait(struct fairwq_serializer *serializer);
 bool fairwq_waitlist_wait_work(struct fairwq_work *work);
 int fairwq_waitlist_take(struct fairwq_work *work, long word);
 void fairwq_waitlist_complete(struct fairwq_serializer *serializer);

@@ -280,6 +280,91 @@ static void destroy_waits_for_the_last_look(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(limiter, 0x6b, sizeof(*limiter)));
 }
 
+/* A flush that waits for an item, and then overwrites the serializer. */
+static struct last_flush {
+	struct fairwq_work work;
+	struct fairwq_serializer *serializer;
+	struct call *call;
+	unsigned int cpu;		/* of the item */
+	bool entered, go, apart, let_go, flushed, too_early, waited;
+} last_flush;
+
+static void last_flush_fn(struct fairwq_work *work)
+{
+	preempt_disable();
+	last_flush.cpu = smp_processor_id();
+	step_done(&last_flush.entered);
+	spin_until(&last_flush.go);
+	preempt_enable();
+}
+
+static bool flush_and_overwrite(struct fairwq_work *work)
+{
+	fairwq_serializer_flush(last_flush.serializer);
+	if (READ_ONCE(last_flush.let_go))
+		memset(last_flush.serializer, 0x6b, sizeof(*last_flush.serializer));
+	step_done(&last_flush.flushed);
+	return true;
+}
+
+static void last_flush_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_MARKER_THROUGH) {
+		last_flush.apart = task_cpu(last_flush.call->task) != raw_smp_processor_id();
+		if (!last_flush.apart)
+			return;
+		spin_for(200, READ_ONCE(last_flush.flushed) ||
+			 mock_limiter_wanted(last_flush.serializer));
+		last_flush.too_early = READ_ONCE(last_flush.flushed);
+		WRITE_ONCE(last_flush.let_go, true);
+	} else if (point == FAIRWQ_POINT_LIMITER_LEFT && last_flush.apart) {
+		last_flush.waited = spin_until(&last_flush.flushed);
+	}
+}
+
+/* Return whether the flush and the end of the item were on two CPUs. */
+static bool flush_at_the_last_look(struct kunit *test, struct fairwq_batch *a, unsigned int max)
+{
+	struct fairwq_serializer *serializer = limiter_new(test, max);
+
+	last_flush = (struct last_flush){ .serializer = serializer };
+	fairwq_work_init_onstack(&last_flush.work, last_flush_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(serializer, a, &last_flush.work));
+	mock_until(test, READ_ONCE(last_flush.entered));
+	last_flush.call = mock_call_new(test, flush_and_overwrite, NULL);
+	kthread_bind(last_flush.call->task, cpumask_any_but(cpu_online_mask, last_flush.cpu));
+	wake_up_process(last_flush.call->task);
+	mock_call_settle(test, last_flush.call);
+	fairwq_test_set_hook(last_flush_hook);
+	step_done(&last_flush.go);
+	mock_call_end(test, last_flush.call);
+	fairwq_batch_flush(a);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, last_flush.too_early);
+	if (!last_flush.apart)
+		return false;
+	KUNIT_EXPECT_TRUE(test, last_flush.waited);
+	KUNIT_EXPECT_PTR_EQ(test, NULL, memchr_inv(serializer, 0x6b, sizeof(*serializer)));
+	return true;
+}
+
+/*
+ * When a flush is told, the runner that tells it still holds the lock. The
+ * flush waits for that, because its caller may free the serializer.
+ */
+static void flush_waits_for_the_last_look(struct kunit *test)
+{
+	struct fairwq_batch *a;
+	unsigned int max, tries;
+
+	need_two_cpus(test);
+	a = mock_begin(test, 2);
+	mock_open(test);
+	for (max = 1; max <= 2; max++)
+		for (tries = 0; tries < 20 && !flush_at_the_last_look(test, a, max); tries++)
+			;
+}
+
 /* Items that end at the same time. */
 struct meeting {
 	unsigned int nr;
@@ -352,6 +437,7 @@ static struct kunit_case limiter_cases[] = {
 	KUNIT_CASE(failed_item_makes_room),
 	KUNIT_CASE(no_item_is_the_last),
 	KUNIT_CASE(destroy_waits_for_the_last_look),
+	KUNIT_CASE(flush_waits_for_the_last_look),
 	KUNIT_CASE(destroyed_limiter_may_be_freed),
 	{}
 };

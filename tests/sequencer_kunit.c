@@ -4,6 +4,7 @@
  * once, even if some are cancelled or refused. After a flush, and by its last
  * completion, a sequencer may be freed.
  */
+#include "lib/client.h"
 #include "lib/hook.h"
 
 /* ---- what the cases share ----------------------------------------------- */
@@ -147,7 +148,7 @@ static void those_in_front_are_completed_at_once(struct kunit *test)
 	step_end(test, step[4]);
 	expect_log(test, "abcde");
 	for (i = 0; i < NR; i++)
-		KUNIT_EXPECT_TRUE(test, list_empty(&step[i]->swork.node));
+		KUNIT_EXPECT_PTR_EQ(test, NULL, READ_ONCE(step[i]->swork.sequencer));
 }
 
 /* A step whose completion waits for @go. */
@@ -415,7 +416,7 @@ static void refused_work_holds_up_nothing(struct kunit *test)
 	fairwq_batch_dispose(b);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
 			fairwq_sequencer_queue(sequencer, NULL, b, &refused->swork));
-	KUNIT_EXPECT_TRUE(test, list_empty(&refused->swork.node));
+	KUNIT_EXPECT_PTR_EQ(test, NULL, refused->swork.sequencer);
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(NULL, NULL, a, &next->swork));
 	KUNIT_EXPECT_EQ(test, -EINVAL, fairwq_sequencer_queue(sequencer, NULL, a, NULL));
 	complete(&next->open);
@@ -729,6 +730,92 @@ static void work_in_recycled_memory_may_be_waited_for(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, renewed->waited);
 }
 
+/* ---- several sequencers ------------------------------------------------- */
+
+/* A work that two threads queue at once, each to a sequencer of its own. */
+struct contested {
+	struct fairwq_sequenced_work swork;
+	struct fairwq_sequencer *sequencer[2];
+	struct fairwq_batch *batch;
+	unsigned int go, done;		/* rounds that were begun, and that the other has done */
+	unsigned int queued;		/* by the other */
+	atomic_t ran, completed;
+};
+
+static void contested_fn(struct fairwq_work *work)
+{
+	atomic_inc(&container_of(work, struct contested, swork.work)->ran);
+}
+
+static void contested_complete(struct fairwq_work *work)
+{
+	atomic_inc(&container_of(work, struct contested, swork.work)->completed);
+}
+
+static bool contest(struct contested *c, int which)
+{
+	return fairwq_sequencer_queue(c->sequencer[which], NULL, c->batch, &c->swork) == 1;
+}
+
+static void contest_other(void *arg)
+{
+	struct contested *c = arg;
+	unsigned int round = 0;
+
+	/* The last round is UINT_MAX. */
+	while (round != UINT_MAX) {
+		while (smp_load_acquire(&c->go) == round)
+			cond_resched();
+		round = READ_ONCE(c->go);
+		c->queued += contest(c, 1);
+		smp_store_release(&c->done, round);
+	}
+}
+
+/* Let both queue it at once. Return: whether it was completed before @end. */
+static bool contest_round(struct contested *c, unsigned int round, unsigned long end,
+			  unsigned int *queued)
+{
+	unsigned int i;
+
+	smp_store_release(&c->go, round);
+	for (i = 0; i < round % 64; i++)	/* until the other sees that */
+		cpu_relax();
+	*queued += contest(c, 0);
+	while (smp_load_acquire(&c->done) != round ||
+	       atomic_read(&c->completed) < *queued + c->queued) {
+		if (time_after(jiffies, end))
+			return false;
+		cond_resched();
+	}
+	return true;
+}
+
+/* Of several queue calls for a work one returns 1, also if each is for another sequencer. */
+static void work_is_in_one_sequencer(struct kunit *test)
+{
+	struct contested *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	unsigned long end = jiffies + 2 * HZ;
+	unsigned int queued = 0, round = 0;
+	struct caller *other;
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	c->batch = begin(test, 2);
+	c->sequencer[0] = sequencer_new(test);
+	c->sequencer[1] = sequencer_new(test);
+	fairwq_sequenced_work_init(&c->swork, contested_fn, contested_complete);
+	other = mock_caller(test, contest_other, c);
+	while (++round < MOCK_MANY(20000) && contest_round(c, round, end, &queued))
+		;
+	smp_store_release(&c->go, UINT_MAX);
+	mock_caller_end(test, other);
+	fairwq_batch_flush(c->batch);
+	fairwq_sequencer_flush(c->sequencer[0]);
+	fairwq_sequencer_flush(c->sequencer[1]);
+	KUNIT_EXPECT_EQ(test, queued + c->queued, (unsigned int)atomic_read(&c->ran));
+	KUNIT_EXPECT_EQ(test, queued + c->queued, (unsigned int)atomic_read(&c->completed));
+}
+
 /* ---- ordered batches ---------------------------------------------------- */
 
 /* The works of an ordered batch are completed when a flush of it returns. */
@@ -917,6 +1004,7 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
 	KUNIT_CASE(work_in_recycled_memory_may_be_waited_for),
+	KUNIT_CASE(work_is_in_one_sequencer),
 	KUNIT_CASE(ordered_batch_completes_in_queue_order),
 	KUNIT_CASE(ordered_batch_stays_until_all_are_completed),
 	KUNIT_CASE(ordered_batch_goes_on_after_a_cancel),

@@ -258,9 +258,11 @@ class Shown(Tables):
 
     def test_runners_and_what_they_run(self):
         self.pool(row("two words"), runners="     2 running        9 two words"
-                  + 15 * " " + " hash_fn [mod]\n     3 idle           - -"
-                  + 23 * " " + " -\n")
-        self.assertIn("runner 2: hash_fn [mod] of two words, for 9 ms", self.call("--once")[1])
+                  + 15 * " " + " hash_fn [mod]\n     3 asleep         7 a"
+                  + 23 * " " + " read_fn\n")
+        out = self.call("--once")[1]
+        self.assertIn("runner 2: hash_fn [mod] of two words, for 9 ms", out)
+        self.assertIn("runner 3: read_fn of a, asleep, for 7 ms", out)
 
     def test_why_a_batch_gets_nothing(self):
         self.pool(row("a", state="paused"), row("b", state="limited"))
