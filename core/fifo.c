@@ -231,8 +231,9 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->took = 0;
 	turn->later = 0;
 	pool->crew.nr_taken++;
-	if (unlikely(!list_empty(&pool->waits.works)))
-		fairwq_waiters_take_locked(pool, work, turn->number);
+	if (unlikely(!list_empty(&pool->waits.works)) &&
+	    fairwq_waiters_take_locked(pool, work, turn->number))
+		WRITE_ONCE(container_of(turn, struct fairwq_runner, turn)->yield, true);
 }
 
 /* Count a work as not queued any more. The parts of an item were not counted as queued. */

@@ -154,7 +154,6 @@ static void turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch 
 	pool->crew.nr_quick += turn->quick;
 	pool->crew.began_at = jiffies;
 	runner->away = 0;
-	WRITE_ONCE(runner->yield, false);
 }
 
 /* End the runner's turn: tell its batch, which may be gone when the lock is dropped. */
@@ -180,6 +179,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 
 	if (fairwq_park_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
+	WRITE_ONCE(runner->yield, false);	/* it is set if the turn is waited for */
 	fairwq_fifo_take_locked(batch, &runner->turn);
 	turn_begin_locked(runner, batch);
 	fairwq_start_item(runner, work);

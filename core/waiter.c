@@ -27,16 +27,23 @@
 /* Number of no turn: for waiters of a work that will not have one. */
 #define NO_TURN		U64_MAX
 
-/* Give the waiters of @what, a work, the number of its turn, which is taken now. */
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn)
+/*
+ * Give the waiters of @what, a work, the number of its turn, which is taken
+ * now. Return: whether there are some.
+ */
+bool fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn)
 {
 	struct fairwq_waiter *waiter;
+	bool found = false;
 
 	lockdep_assert_held(&pool->lock);
 
 	list_for_each_entry(waiter, &pool->waits.works, node)
-		if (waiter->what == what && !waiter->turn)
+		if (waiter->what == what && !waiter->turn) {
 			waiter->turn = turn;
+			found = true;
+		}
+	return found;
 }
 
 /* Add a waiter, for turn number @turn; 0: for the next turn of its work. */

@@ -32,7 +32,7 @@ struct fairwq_waits {
 	struct list_head batches;	/* P: calls that wait for batches to leave */
 };
 
-void fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn);
+bool fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
 void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
 			      u64 turn);

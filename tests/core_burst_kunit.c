@@ -384,6 +384,56 @@ static bool flush_batch(struct fairwq_work *data)
 }
 
 /*
+ * Flush an item that has not begun: by its batch if @batch is set; while it
+ * waits in the serializer if @listed is set. The item behind it waits for what
+ * comes after the flush. In a burst both would have one turn.
+ */
+static void flush_before_it_begins(struct kunit *test, bool batch, bool listed)
+{
+	struct burst *s = burst_begin(test, LONG_BUDGET);
+	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
+	struct mock_item *item;
+	struct call *call;
+
+	KUNIT_ASSERT_NOT_NULL(test, follower);
+	init_completion(&follower->go);
+	fairwq_work_init(&follower->work, follower_fn);
+	fairwq_batch_pause(s->b);
+	item = burst_item(test, s, s->b, 'w');
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &follower->work));
+	if (!listed) {
+		complete_all(&s->gate->open);
+		mock_until(test, fairwq_work_pending_in(&item->work, FAIRWQ_STATE_QUEUED));
+	}
+	call = batch ? mock_call_start(test, flush_batch, (void *)s->b) :
+		       mock_call_start(test, fairwq_work_flush, &item->work);
+	mock_call_settle(test, call);
+	complete_all(&s->gate->open);
+	fairwq_batch_resume(s->b);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	complete(&follower->go);
+	fairwq_serializer_flush(&s->serial);
+	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
+	burst_end(test, s, "w");
+}
+
+/* A flush of an item that is to come does not wait for the next item of the burst, either. */
+static void flush_of_a_queued_item_ends_its_burst(struct kunit *test)
+{
+	flush_before_it_begins(test, false, false);
+}
+
+static void flush_of_a_held_item_ends_its_burst(struct kunit *test)
+{
+	flush_before_it_begins(test, false, true);
+}
+
+static void flush_of_the_batch_ends_its_burst(struct kunit *test)
+{
+	flush_before_it_begins(test, true, false);
+}
+
+/*
  * A flush of a batch does not wait for an item that waits in a serializer and
  * is bound for that batch. So an item in front of it may flush the batch.
  */
@@ -628,6 +678,9 @@ static struct kunit_case burst_cases[] = {
 	KUNIT_CASE(cancel_of_what_is_next),
 	KUNIT_CASE(cancel_of_all_that_is_next),
 	KUNIT_CASE(flush_waits_for_no_later_item),
+	KUNIT_CASE(flush_of_a_queued_item_ends_its_burst),
+	KUNIT_CASE(flush_of_a_held_item_ends_its_burst),
+	KUNIT_CASE(flush_of_the_batch_ends_its_burst),
 	KUNIT_CASE(item_in_front_may_flush_the_batch),
 	KUNIT_CASE(disposed_batch_has_its_item),
 	KUNIT_CASE(disposed_batch_ends_no_other),
