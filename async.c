@@ -55,29 +55,32 @@ EXPORT_SYMBOL_GPL(fairwq_async_begin);
 void fairwq_async_complete(struct fairwq_async *async, u64 cost_ns)
 {
 	struct fairwq_batch *batch = async->batch;
+	struct fairwq_serializer *serializer;
 	struct fairwq_runner *runner;
-	struct fairwq_pool *pool;
-	unsigned long flags;
+	struct fairwq_charge charge;
 
 	if (!batch)
 		return;
 	async->batch = NULL;
-	pool = batch->pool;
 	/* What a turn can cost at most: see policy.c. Sums of it must not wrap. */
 	cost_ns = min(cost_ns, FAIRWQ_COST_MAX_NS);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	runner = async->runner;
-	if (runner) {
-		WRITE_ONCE(runner->turn.async, NULL);
-		runner->turn.later += cost_ns;	/* of a burst each item may have one */
+	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
+		runner = async->runner;
+		if (runner) {		/* the function still runs: the runner ends the turn */
+			WRITE_ONCE(runner->turn.async, NULL);
+			runner->turn.later += cost_ns;	/* of a burst each item may have one */
+			return;
+		}
+		charge = async->charge;
+		serializer = async->serializer;
 	}
-	raw_spin_unlock_irqrestore(&pool->lock, flags);
-	if (runner)		/* the function still runs: the runner ends the turn */
-		return;
-	if (async->serializer)
-		fairwq_waitlist_complete(async->serializer);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_fifo_async_end_locked(batch, async, cost_ns);
-	fairwq_kick_unlock(pool, flags);
+	/* @async may be gone when those who wait for the turn are told. */
+	if (serializer)
+		fairwq_waitlist_complete(serializer);
+	guard(fairwq_kick)(batch->pool);
+	batch->pool->crew.nr_async--;
+	fairwq_seat_update_locked(batch->pool);
+	charge.took += cost_ns;
+	fairwq_fifo_settle_locked(batch, &charge);
 }
 EXPORT_SYMBOL_GPL(fairwq_async_complete);

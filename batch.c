@@ -12,7 +12,7 @@
  *
  * Works that wait for a delay or a grace period are held. A dispose leaves them
  * alone, so the batch drains after the last of them has run. A shutdown ends
- * the delays: see batch_step().
+ * the delays: see fairwq_batch_shutdown_look().
  *
  * Cancels of what a batch has queued are in work.c.
  *
@@ -43,9 +43,6 @@
 #include "core/tree.h"
 #include "core/waiter.h"
 #include "doors.h"
-
-/* Calls released(), which may sleep. So nothing else may be queued here. */
-struct workqueue_struct *fairwq_release_wq;
 
 /* For tests: batches whose memory is there. */
 static atomic_long_t fairwq_live_batches;
@@ -115,8 +112,7 @@ static void batch_last_put(struct kref *refs)
 	 */
 	call_rcu(&batch->rcu, batch_free_rcu);
 	/* Its node is in no tree. This nests FAIRWQ_MAX_DEPTH deep at most. */
-	if (parent)
-		kref_put(&parent->refs, batch_last_put);
+	fairwq_batch_put(parent);
 }
 
 struct fairwq_batch *fairwq_batch_get(struct fairwq_batch *batch)
@@ -153,47 +149,30 @@ static void batch_count_locked(struct fairwq_batch *batch, int n)
 		WRITE_ONCE(owner->nr_owned, owner->nr_owned + n);
 }
 
-/* Let go of the pool. What is left is memory, with references to it. */
-static void batch_leave(struct fairwq_batch *batch)
-{
-	struct fairwq_pool *pool = batch->pool;
-
-	if (batch->member.left)
-		batch->member.left(batch, batch->member.priv);
-	raw_spin_lock_irq(&pool->lock);
-	batch_count_locked(batch, -1);
-	fairwq_end_waiters_tell_locked(pool, false);
-	raw_spin_unlock_irq(&pool->lock);	/* @pool is kept by @batch's reference */
-	fairwq_batch_put(batch);
-}
-
-/* Call released(). The batch leaves after that. */
-static void batch_release_fn(struct work_struct *work)
-{
-	struct fairwq_batch *batch = container_of(work, struct fairwq_batch, reap_work);
-
-	lock_map_acquire(&batch->pool->lockdep_map);
-	batch->released(batch, batch->priv);
-	lock_map_release(&batch->pool->lockdep_map);
-	batch_leave(batch);
-}
-
-/* Take a batch that has drained out of its pool. */
+/* Take a batch that has drained out of its pool, call released(), and let go of the pool. */
 static void batch_reap_fn(struct work_struct *work)
 {
 	struct fairwq_batch *batch = container_of(work, struct fairwq_batch, reap_work);
+	struct fairwq_pool *pool = batch->pool;
 
-	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
+	scoped_guard(raw_spinlock_irq, &pool->lock) {
 		WRITE_ONCE(batch->reaped, true);
 		list_del_rcu(&batch->link);
 	}
 	trace_fairwq_batch(batch, "release");
-	if (!batch->released) {
-		batch_leave(batch);
-		return;
+	if (batch->released) {
+		lock_map_acquire(&pool->lockdep_map);
+		batch->released(batch, batch->priv);
+		lock_map_release(&pool->lockdep_map);
 	}
-	INIT_WORK(&batch->reap_work, batch_release_fn);
-	queue_work(fairwq_release_wq, &batch->reap_work);
+	if (batch->member.left)
+		batch->member.left(batch, batch->member.priv);
+	scoped_guard(raw_spinlock_irq, &pool->lock) {
+		batch_count_locked(batch, -1);
+		fairwq_end_waiters_tell_locked(pool, false);
+	}
+	/* What is left is memory, with references to it, of which this one kept @pool. */
+	fairwq_batch_put(batch);
 }
 
 /*
@@ -211,20 +190,15 @@ void fairwq_batch_wait_grace(void)
 /* Pause a batch, or resume it. Nothing changes if it was disposed. */
 void __fairwq_batch_set_paused(struct fairwq_batch *batch, bool paused)
 {
-	struct fairwq_pool *pool;
-	unsigned long flags;
-
 	if (WARN_ON_ONCE(fairwq_is_no_pointer(batch)))
 		return;
-	pool = batch->pool;
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	if (!fairwq_batch_is_disposed(batch)) {
-		batch->paused = paused && !pool->registry.dying;
-		if (batch->paused)
-			fairwq_runner_yield_locked(batch);
-		fairwq_fifo_update_locked(batch);
-	}
-	fairwq_kick_unlock(pool, flags);
+	guard(fairwq_kick)(batch->pool);
+	if (fairwq_batch_is_disposed(batch))
+		return;
+	batch->paused = paused && !batch->pool->registry.dying;
+	if (batch->paused)
+		fairwq_runner_yield_locked(batch);
+	fairwq_fifo_update_locked(batch);
 }
 EXPORT_SYMBOL_GPL(__fairwq_batch_set_paused);
 
@@ -234,25 +208,24 @@ EXPORT_SYMBOL_GPL(__fairwq_batch_set_paused);
  */
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 {
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
+	bool was;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(fairwq_kick)(batch->pool);
 	scoped_guard(raw_spinlock, &batch->inbox.lock) {	/* see the first invariant */
-		if (!batch->disposed)
+		was = batch->disposed;
+		if (!was)
 			trace_fairwq_batch(batch, "dispose");
 		WRITE_ONCE(batch->disposed, true);
 	}
-	/* The pool of a reaped batch may be without runners by now. */
-	if (!batch->reaped) {
-		batch->dropping |= drop;
-		batch->paused = batch->dropping;
-		if (batch->paused)
-			fairwq_runner_yield_locked(batch);
-		fairwq_fifo_update_locked(batch);
-		fairwq_fifo_reap_locked(batch);
-	}
-	fairwq_kick_unlock(pool, flags);
+	/* Nothing changes; and the pool of a reaped batch may be without runners by now. */
+	if (batch->reaped || (was && batch->dropping >= drop))
+		return;
+	batch->dropping |= drop;
+	batch->paused = batch->dropping;
+	if (batch->paused)
+		fairwq_runner_yield_locked(batch);
+	fairwq_fifo_update_locked(batch);
+	fairwq_fifo_reap_locked(batch);
 }
 
 /* Check whether @batch is one of the pool's own. */
@@ -283,22 +256,23 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 					const struct fairwq_batch_attrs *attrs,
 					const char *name, gfp_t gfp)
 {
+	struct fairwq_batch_stats *stats = kzalloc(sizeof(*stats), gfp);
 	struct fairwq_batch *batch = kzalloc(sizeof(*batch), gfp);
+	struct fairwq_sequencer *order = attrs->ordered ? kmalloc(sizeof(*order), gfp) : NULL;
 
-	if (!batch || !name)
-		goto nomem;
-	batch->stats = kzalloc(sizeof(*batch->stats), gfp);
-	if (!batch->stats)
-		goto nomem;
-	if (attrs->ordered) {
-		batch->order = kmalloc(sizeof(*batch->order), gfp);
-		if (!batch->order)
-			goto nomem;
-		fairwq_sequencer_init(batch->order);
-		batch->order->batch = batch;
+	if (!batch || !name || !stats || (attrs->ordered && !order)) {
+		kfree(order);
+		kfree(stats);
+		kfree(batch);
+		kfree(name);
+		return NULL;
+	}
+	if (order) {
+		fairwq_sequencer_init(order);
+		order->batch = batch;
 	}
 	if (READ_ONCE(pool->histograms))	/* without memory it has none */
-		batch->stats->hists = kzalloc(sizeof(*batch->stats->hists), gfp | __GFP_NOWARN);
+		stats->hists = kzalloc(sizeof(*stats->hists), gfp | __GFP_NOWARN);
 	fairwq_node_init(&batch->node, &pool->tree.rank[fairwq_prio_rank(attrs->prio)],
 			 attrs->weight ?: FAIRWQ_DFL_WEIGHT);
 	raw_spin_lock_init(&batch->inbox.lock);
@@ -306,8 +280,14 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	INIT_HLIST_HEAD(&batch->inbox.delayed);
 	INIT_LIST_HEAD(&batch->fifo);
 	mutex_init(&batch->flush_mutex);
-	INIT_WORK(&batch->reap_work, batch_reap_fn);
+	/* A class for each workqueue: only released() may wait for what waits for the other. */
+	if (attrs->released)
+		INIT_WORK(&batch->reap_work, batch_reap_fn);
+	else
+		INIT_WORK(&batch->reap_work, batch_reap_fn);
 	batch->pool = pool;
+	batch->stats = stats;
+	batch->order = order;
 	batch->name = name;
 	batch->prio = attrs->prio;
 	batch->max_active = attrs->max_active;
@@ -320,13 +300,6 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	kref_get(&pool->refs);
 	test_count(&fairwq_live_batches, 1);
 	return batch;
-
-nomem:
-	if (batch)
-		kfree(batch->stats);
-	kfree(batch);
-	kfree(name);
-	return NULL;
 }
 
 int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
@@ -356,26 +329,6 @@ int fairwq_batch_check_attrs(const struct fairwq_pool *pool,
 }
 
 /*
- * Make a batch one of its owner's group. For the first one, the owner's place
- * in the tree becomes that of the group, and @group is used up.
- */
-static void batch_adopt_locked(struct fairwq_batch *batch,
-			       struct fairwq_node **group)
-{
-	struct fairwq_batch *parent = batch->parent;
-	struct fairwq_pool *pool = batch->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	if (!parent->group) {
-		fairwq_tree_make_group(&parent->node, *group);
-		parent->group = *group;
-		*group = NULL;
-	}
-	fairwq_node_init(&batch->node, parent->group, batch->node.weight);
-}
-
-/*
  * Check whether the owner of @batch takes more. A shutdown of the owner does
  * not find what joins after it. Flows go on below an owner of theirs that was
  * disposed, until they are shut down with it.
@@ -395,9 +348,10 @@ static bool owner_is_open_locked(const struct fairwq_batch *batch)
 static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 {
 	struct fairwq_node *group __free(kfree) = NULL;	/* after the unlock */
+	struct fairwq_batch *parent = batch->parent;
 	struct fairwq_pool *pool = batch->pool;
 
-	if (batch->parent) {
+	if (parent) {
 		group = kzalloc(sizeof(*group), gfp);
 		if (!group)
 			return -ENOMEM;
@@ -405,8 +359,13 @@ static int batch_join(struct fairwq_batch *batch, gfp_t gfp)
 	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (pool->registry.dying || !owner_is_open_locked(batch))
 		return -ESHUTDOWN;
-	if (batch->parent)
-		batch_adopt_locked(batch, &group);
+	/* The place of an owner in the tree becomes that of its group with its first batch. */
+	if (parent && !parent->group) {
+		fairwq_tree_make_group(&parent->node, group);
+		parent->group = no_free_ptr(group);
+	}
+	if (parent)
+		fairwq_node_init(&batch->node, parent->group, batch->node.weight);
 	batch->seq = pool->registry.next_seq++;
 	kref_get(&batch->refs);			/* the pool's */
 	list_add_tail_rcu(&batch->link, &pool->registry.batches);
@@ -478,17 +437,12 @@ EXPORT_SYMBOL_GPL(fairwq_batch_create);
 
 int fairwq_batch_set_weight(struct fairwq_batch *batch, unsigned int weight)
 {
-	struct fairwq_pool *pool;
-	struct fairwq_node *node;
-
 	if (fairwq_is_no_pointer(batch))
 		return fairwq_bad_arg("batch is NULL or an error");
 	if (!weight || weight > FAIRWQ_MAX_WEIGHT)
 		return fairwq_bad_arg("weight is not in 1..10000");
-	pool = batch->pool;
-	guard(raw_spinlock_irqsave)(&pool->lock);
-	node = batch->group ?: &batch->node;
-	fairwq_tree_set_weight(node, weight);
+	guard(raw_spinlock_irqsave)(&batch->pool->lock);
+	fairwq_tree_set_weight(batch->group ?: &batch->node, weight);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
@@ -498,18 +452,15 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 {
 	DECLARE_COMPLETION_ONSTACK(done);
 	struct fairwq_barrier barrier = { .done = &done };
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
 
 	guard(mutex)(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	/* The pool of a reaped batch may be without runners by now. */
-	if (batch->reaped)
-		complete(&done);
-	else
+	scoped_guard(fairwq_kick, batch->pool) {
+		/* The pool of a reaped batch may be without runners by now. */
+		if (batch->reaped)
+			return;
 		fairwq_fifo_add_barrier_locked(batch, &barrier);
-	fairwq_kick_unlock(pool, flags);
+	}
 	wait_for_completion(&done);
 }
 
@@ -517,22 +468,17 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
  * Check that the caller may wait for items of the batch: fairwq_wait_begin(). A
  * reaped batch has nothing to wait for, and its pool may be gone. But the
  * pool's lockdep map is there for a grace period after that.
- *
- * Return: whether the batch was reaped.
  */
-bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
+void fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-	bool reaped;
 
 	guard(rcu)();
-	reaped = READ_ONCE(batch->reaped);
 	/*
 	 * From an item of the pool a flush may be right; lockdep cannot tell.
 	 */
-	if (!reaped && (!turn || turn->batch->pool != batch->pool))
+	if (!READ_ONCE(batch->reaped) && (!turn || turn->batch->pool != batch->pool))
 		fairwq_wait_begin(&batch->pool->lockdep_map, fairwq_is_for_reclaim(batch));
-	return reaped;
 }
 
 void fairwq_batch_flush(struct fairwq_batch *batch)
@@ -542,17 +488,15 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	might_sleep();
 	if (fairwq_waits_for_itself(fairwq_runner_own_turn()->batch == batch, __func__))
 		return;
-	if (!fairwq_batch_lockdep_wait(batch))
-		fairwq_batch_wait(batch);
+	fairwq_batch_lockdep_wait(batch);
+	fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);
 
 unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch)
 {
-	if (fairwq_is_no_pointer(batch)) {
-		fairwq_bad_arg("batch is NULL or an error");
+	if (fairwq_is_bad(fairwq_is_no_pointer(batch), "batch is NULL or an error"))
 		return 0;
-	}
 	/* Under the lock: a work that is let go is not counted twice, nor missed. */
 	guard(raw_spinlock_irqsave)(&batch->inbox.lock);
 	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch);
@@ -603,17 +547,6 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 /* ---- going away in one call ------------------------------------------- */
 
 /*
- * End the delays of a batch that is shut down. Drop the works that have come
- * into it, unless they are to run.
- */
-static void batch_step(struct fairwq_batch *batch, unsigned int how, fairwq_func_t dropped)
-{
-	fairwq_delays_end(batch);
-	if (how & FAIRWQ_DROP_REST)
-		fairwq_batch_cancel(batch, dropped);
-}
-
-/*
  * Return the batch of which the caller is an item, or in whose released() it
  * is; or NULL.
  */
@@ -624,7 +557,7 @@ struct fairwq_batch *fairwq_own_batch(void)
 
 	if (turn)
 		return turn->batch;
-	if (!work || work->func != batch_release_fn)
+	if (!work || work->func != batch_reap_fn)
 		return NULL;
 	return container_of(work, struct fairwq_batch, reap_work);
 }
@@ -657,32 +590,24 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
 }
 
 /*
- * Stop all of them first: from here on new items are refused, and what is there
- * is dropped if it is to be.
+ * Refuse new items of @owner and all that goes with it, and end their delays.
+ * Unless this is the @first look, drop what is there if it is to be. All of
+ * them are stopped before that. Works of one may wait for those of another in a
+ * serializer.
  */
-void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how)
+void fairwq_batch_shutdown_look(struct fairwq_batch *owner, unsigned int how,
+				fairwq_func_t dropped, bool first)
 {
-	bool drop = how & FAIRWQ_DROP_REST;
-	struct fairwq_batch *batch = NULL;
+	struct fairwq_batch *batch = NULL, *next;
 
-	fairwq_batch_retire(owner, drop);
-	while ((batch = next_owned(owner, how, batch))) {
-		fairwq_batch_retire(batch, drop);
+	do {
+		next = batch ?: owner;
+		fairwq_batch_retire(next, how & FAIRWQ_DROP_REST);	/* it may be new */
+		fairwq_delays_end(next);
+		if (!first && how & FAIRWQ_DROP_REST)
+			fairwq_batch_cancel(next, dropped);
 		cond_resched();
-	}
-}
-
-/* Look at all of them: works of one may wait for those of another in a serializer. */
-static void shutdown_round(struct fairwq_batch *owner, unsigned int how, fairwq_func_t dropped)
-{
-	struct fairwq_batch *batch = NULL;
-
-	batch_step(owner, how, dropped);
-	while ((batch = next_owned(owner, how, batch))) {
-		fairwq_batch_retire(batch, how & FAIRWQ_DROP_REST);	/* it may be new */
-		batch_step(batch, how, dropped);
-		cond_resched();
-	}
+	} while ((batch = next_owned(owner, how, batch)));
 }
 
 /*
@@ -701,7 +626,7 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *le
 		list_add_tail(&waiter.node, &pool->waits.batches);
 	for (;;) {
 		if (owner)
-			shutdown_round(owner, how, dropped);
+			fairwq_batch_shutdown_look(owner, how, dropped, false);
 		if (!READ_ONCE(*left))
 			break;
 		wait_for_completion(&waiter.done);
@@ -732,7 +657,7 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		      own->pool->name, own->name, batch->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(batch);
-	fairwq_batch_shutdown_begin(batch, how);
+	fairwq_batch_shutdown_look(batch, how, NULL, true);
 	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? &batch->nr_owned :
 				   &batch->nr_here, batch, how, dropped);
 	fairwq_batch_put(batch);

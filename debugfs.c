@@ -46,21 +46,15 @@ static LIST_HEAD(fairwq_dir_pools);
 /* Held while a folder is made, so that a free name stays free. */
 static DEFINE_MUTEX(fairwq_dir_mutex);
 
-static const char * const fairwq_prio_name[] = {
-	[FAIRWQ_PRIO_NORMAL] = "normal",
-	[FAIRWQ_PRIO_HIGH] = "high",
-	[FAIRWQ_PRIO_LOW] = "low",
-};
+static const char * const fairwq_rank_name[FAIRWQ_NR_RANKS] = { "high", "normal", "low" };
 
 static const char * const fairwq_counter_name[] = {
-	[FAIRWQ_TURNS] = "turns",
 	[FAIRWQ_KICKS] = "kicks",
 	[FAIRWQ_REQUEUES] = "requeues",
 	[FAIRWQ_PARKED] = "parked",
 	[FAIRWQ_CANCELED] = "canceled",
 	[FAIRWQ_LEAKS] = "leaks",
 	[FAIRWQ_HUNG] = "hung",
-	[FAIRWQ_FLOW_FALLBACKS] = "flow_fallbacks",
 	[FAIRWQ_FAILURES] = "failures",
 	[FAIRWQ_PROMOTED] = "promoted",
 	[FAIRWQ_STOLEN] = "stolen",
@@ -79,10 +73,6 @@ DEFINE_SHOW_ATTRIBUTE(version);
 
 /* ---- summary ---------------------------------------------------------- */
 
-static const char * const rank_name[FAIRWQ_NR_RANKS] = {
-	"service_high", "service_normal", "service_low",
-};
-
 /* Return what the turns of @node have cost: turns, us, or as the client says. */
 static u64 service_of(const struct fairwq_pool *pool, const struct fairwq_node *node)
 {
@@ -95,7 +85,6 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	unsigned int i;
 
 	guard(raw_spinlock_irq)(&pool->lock);
-	fairwq_tally_locked(pool);
 	seq_printf(m, "name: %s\n", pool->name);
 	seq_printf(m, "policy: %s\n", fairwq_policy_of(pool)->name);
 	seq_printf(m, "runners_active: %u\n", crew->nr_active);
@@ -107,7 +96,10 @@ static void show_summary(struct seq_file *m, struct fairwq_pool *pool)
 	seq_printf(m, "full_ms: %u\n", fairwq_full_ms_locked(pool));
 	seq_printf(m, "batches: %u\n", pool->registry.nr_batches);
 	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		seq_printf(m, "%s: %llu\n", rank_name[i], service_of(pool, &pool->tree.rank[i]));
+		seq_printf(m, "service_%s: %llu\n", fairwq_rank_name[i],
+			   service_of(pool, &pool->tree.rank[i]));
+	seq_printf(m, "turns: %llu\n", crew->nr_taken);
+	seq_printf(m, "flow_fallbacks: %llu\n", atomic64_read(&pool->tally.flow_fallbacks));
 	for (i = 0; i < FAIRWQ_NR_COUNTERS; i++)
 		seq_printf(m, "%s: %llu\n", fairwq_counter_name[i], pool->tally.counter[i]);
 }
@@ -139,98 +131,51 @@ static unsigned int share_locked(const struct fairwq_batch *batch)
 	return fairwq_ratio(min(batch->node.service, total), total, 1000);
 }
 
-/* ---- columns of a batch ------------------------------------------------ */
-
-/* A line of a table: the values of the columns, or their names. */
-struct line {
-	struct seq_file *m;
-	bool names;
-};
-
-static void text(const struct line *line, const char *name, int width, const char *value)
-{
-	seq_printf(line->m, " %*s", width, line->names ? name : value);
-}
-
-static void number(const struct line *line, const char *name, int width, u64 value)
-{
-	if (line->names)
-		text(line, name, width, NULL);
-	else
-		seq_printf(line->m, " %*llu", width, value);
-}
-
-static void permille(const struct line *line, const char *name, int width, unsigned int value)
-{
-	if (line->names)
-		text(line, name, width, NULL);
-	else
-		seq_printf(line->m, " %*u.%u", width - 2, value / 10, value % 10);
-}
-
-static void us(const struct line *line, const char *name, int width, u64 ns)
-{
-	number(line, name, width, div_u64(ns, NSEC_PER_USEC));
-}
-
-/* A percentile, or "-" where no histograms are kept. */
-static void quantile(const struct line *line, const char *name, int width,
-		     const struct fairwq_hist *hist, unsigned int permille)
+/* Print a percentile in us, or "-" where no histograms are kept. */
+static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
+			  unsigned int permille)
 {
 	if (hist)
-		us(line, name, width, fairwq_hist_quantile(hist, permille));
+		seq_printf(m, " %9llu", div_u64(fairwq_hist_quantile(hist, permille),
+						NSEC_PER_USEC));
 	else
-		text(line, name, width, "-");
+		seq_printf(m, " %9s", "-");
 }
 
-/* Print the columns of a batch. A new one is one more line here. */
-static void show_columns(const struct line *line, struct fairwq_batch *batch)
-{
-	const struct fairwq_batch_stats *stats = batch->stats;
-	const struct fairwq_hist *wait, *run;
-	const struct fairwq_node *node;
-	unsigned int shown;
-	u64 oldest;
-
-	guard(raw_spinlock_irq)(&batch->pool->lock);
-	shown = fairwq_policy_of(batch->pool)->shown;
-	oldest = fairwq_fifo_oldest_locked(batch);
-	wait = stats->hists ? &stats->hists->wait : NULL;
-	run = stats->hists ? &stats->hists->run : NULL;
-	node = batch->group ?: &batch->node;
-	number(line, "number", 5, batch->seq);
-	text(line, "name", -24, batch->name);
-	text(line, "state", -8, batch_state_locked(batch));
-	text(line, "prio", -6, fairwq_prio_name[batch->prio]);
-	number(line, "weight", 6, node->weight);
-	number(line, "queued", 8, fairwq_inbox_nr_queued(batch));
-	number(line, "running", 7, batch->in_flight[0] + batch->in_flight[1]);
-	number(line, "done", 10, batch->done);
-	number(line, "service", 10, service_of(batch->pool, node));
-	/* The most that a turn has cost, as service_of(); at least 1. */
-	number(line, "longest", 8, max(DIV_ROUND_UP_ULL(stats->max_cost, shown), 1ULL));
-	permille(line, "share%", 6, share_locked(batch));
-	number(line, "stay", 8, fairwq_node_eligible(node) ? node->stay : 0);
-	number(line, "oldestus", 9, oldest ? fairwq_age_us(oldest) : 0);
-	quantile(line, "wait50us", 9, wait, 500);
-	quantile(line, "wait99us", 9, wait, 990);
-	us(line, "waitmaxus", 9, stats->wait_max);
-	quantile(line, "run50us", 9, run, 500);
-	quantile(line, "run99us", 9, run, 990);
-	number(line, "failed", 6, stats->failures);
-	if (batch->parent)
-		number(line, "owner", -1, batch->parent->seq);
-	else
-		text(line, "owner", -1, "-");
-	seq_putc(line->m, '\n');
-}
-
-/* Print the row of a batch. */
+/* Print the row of a batch, below the names in show_table(). */
 void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 {
-	const struct line line = { m };
+	const struct fairwq_batch_stats *stats = batch->stats;
+	const struct fairwq_node *node;
+	const struct fairwq_hists *hists;
+	unsigned int share;
+	u64 oldest, longest;
 
-	show_columns(&line, batch);
+	guard(raw_spinlock_irq)(&batch->pool->lock);
+	node = batch->group ?: &batch->node;
+	hists = stats->hists;
+	share = share_locked(batch);
+	oldest = fairwq_fifo_oldest_locked(batch);
+	/* The most that a turn has cost, as service_of(); at least 1. */
+	longest = DIV_ROUND_UP_ULL(stats->max_cost, fairwq_policy_of(batch->pool)->shown);
+	seq_printf(m, " %5llu %-24s %-8s %-6s %6u %8u %7u %10llu %10llu %8llu %4u.%u %8u %9llu",
+		   batch->seq, batch->name, batch_state_locked(batch),
+		   fairwq_rank_name[fairwq_prio_rank(batch->prio)], node->weight,
+		   fairwq_inbox_nr_queued(batch), batch->in_flight[0] + batch->in_flight[1],
+		   batch->done,
+		   service_of(batch->pool, node), max(longest, 1ULL), share / 10, share % 10,
+		   fairwq_node_eligible(node) ? node->stay : 0,
+		   oldest ? fairwq_age_us(oldest) : 0);
+	show_quantile(m, hists ? &hists->wait : NULL, 500);
+	show_quantile(m, hists ? &hists->wait : NULL, 990);
+	seq_printf(m, " %9llu", div_u64(stats->wait_max, NSEC_PER_USEC));
+	show_quantile(m, hists ? &hists->run : NULL, 500);
+	show_quantile(m, hists ? &hists->run : NULL, 990);
+	seq_printf(m, " %6llu ", stats->failures);
+	if (batch->parent)
+		seq_printf(m, "%llu\n", batch->parent->seq);
+	else
+		seq_puts(m, "-\n");
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_show_row);
@@ -255,9 +200,10 @@ static void show_batches(struct seq_file *m,
 
 static void show_table(struct seq_file *m, struct fairwq_pool *pool)
 {
-	const struct line names = { m, true };
-
-	show_columns(&names, pool->registry.default_batch[0]);
+	seq_printf(m, " %5s %-24s %-8s %-6s %6s %8s %7s %10s %10s %8s %6s %8s %9s %9s %9s %9s %9s %9s %6s %s\n",
+		   "number", "name", "state", "prio", "weight", "queued", "running", "done",
+		   "service", "longest", "share%", "stay", "oldestus", "wait50us", "wait99us",
+		   "waitmaxus", "run50us", "run99us", "failed", "owner");
 	show_batches(m, fairwq_show_row);
 }
 
@@ -341,11 +287,10 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 	unsigned int nr = 0;
 
 	guard(raw_spinlock_irq)(&batch->pool->lock);
-	if (!cursor->fired) {
+	if (!list_empty(&cursor->entry.node)) {
 		pos = cursor->entry.node.prev;
-		list_del(&cursor->entry.node);
+		list_del_init(&cursor->entry.node);
 	}
-	cursor->fired = true;
 	work = list_entry(pos, struct fairwq_work, node);
 	list_for_each_entry_continue(work, &batch->fifo, node) {
 		if (work->flags & FAIRWQ_WORK_BARRIER)
@@ -353,7 +298,6 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 		dump_item(m, batch, "queued", fairwq_shown_func(work), work->stamp);
 		if (++nr < FAIRWQ_DUMP_CHUNK)
 			continue;
-		cursor->fired = false;
 		list_add(&cursor->entry.node, &work->node);
 		return true;
 	}
@@ -363,7 +307,9 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 /* Show the items of a batch in start order, under pool->mutex. */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
-	struct fairwq_barrier cursor = { .entry.flags = FAIRWQ_WORK_BARRIER, .fired = true };
+	struct fairwq_barrier cursor = {
+		.entry.flags = FAIRWQ_WORK_BARRIER, .entry.node = LIST_HEAD_INIT(cursor.entry.node),
+	};
 	struct fairwq_pool *pool = batch->pool;
 	const struct fairwq_turn *turn;
 	struct fairwq_runner *runner;
@@ -378,8 +324,8 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		fairwq_fifo_take_over_locked(batch, NULL);
 	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
-		turn = fairwq_runner_turn(runner);
-		if (!turn || turn->batch != batch)
+		turn = &runner->turn;
+		if (turn->batch != batch)
 			continue;
 		stamp = READ_ONCE(turn->stamp);
 		dump_item(m, batch, "running", READ_ONCE(turn->func),
@@ -412,8 +358,8 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 	guard(mutex)(&pool->mutex);
 	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
-		turn = fairwq_runner_turn(runner);
-		if (turn)
+		turn = &runner->turn;
+		if (turn->batch)
 			seq_printf(m, "%6u %-8s %7u %-24s %ps\n", runner->id,
 				   runner->seated ? "running" : "asleep",
 				   jiffies_to_msecs(jiffies - READ_ONCE(runner->started)),
@@ -566,12 +512,6 @@ static const struct file_operations file_fops = {
 
 /* ---- folders ---------------------------------------------------------- */
 
-/* Return what is to be in front of a name that no folder can have. */
-static const char *dir_prefix(const char *name)
-{
-	return !*name || !strcmp(name, ".") || !strcmp(name, "..") ? "!" : "";
-}
-
 /*
  * Make a folder. A pool may have any name, and the folder has one like it: '!'
  * stands for '/', and is in front of "", "." and "..". Names need not be
@@ -579,7 +519,7 @@ static const char *dir_prefix(const char *name)
  */
 static struct dentry *make_dir(const char *name)
 {
-	const char *prefix = dir_prefix(name);
+	const char *prefix = !*name || !strcmp(name, ".") || !strcmp(name, "..") ? "!" : "";
 	struct dentry *taken;
 	unsigned int n = 1;
 	char numbered[64];
@@ -619,7 +559,6 @@ void fairwq_debugfs_add_pool(struct fairwq_pool *pool)
 /* Remove a pool's folder, and wait for readers that are inside a file. */
 void fairwq_debugfs_del_pool(struct fairwq_pool *pool)
 {
-	fairwq_test_point(FAIRWQ_POINT_FILES_GO, NULL);
 	scoped_guard(mutex, &fairwq_dir_mutex)
 		list_del(&pool->debugfs.link);
 	debugfs_remove_recursive(pool->debugfs.dir);

@@ -2,8 +2,8 @@
 /*
  * Delayed and RCU works: works that are queued after a delay or a grace period.
  *
- *   call                    state    timer or RCU        ends in core/push.c
- *   fairwq_queue_delayed()  DELAYED  add_timer()         fairwq_delay_timer_fn()
+ *   call                    state    timer or RCU        ends in
+ *   fairwq_queue_delayed()  DELAYED  add_timer()         delay_fn(): fairwq_arrive()
  *   fairwq_queue_rcu()      GRACE    queue_rcu_work()    fairwq_arrive()
  *
  * Locking: inbox->lock.
@@ -20,26 +20,31 @@
 #include "core/compat.h"
 #include "core/fifo.h"
 #include "core/push.h"
+#include "core/waitlist.h"
 #include "doors.h"
 
 /* ---- a delay ---------------------------------------------------------- */
+
+/* Queue the work when its timer fires. */
+static void delay_fn(struct timer_list *timer)
+{
+	fairwq_arrive(&container_of(timer, struct fairwq_delayed_work, timer)->work);
+}
 
 /* Set up a delayed work; fairwq_delayed_work_init() has the description. */
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
 				unsigned int kind, const char *name,
 				struct lock_class_key *key)
 {
-	unsigned int flags = TIMER_IRQSAFE;
+	unsigned int flags = TIMER_IRQSAFE | (kind & TIMER_DEFERRABLE);
 
 	if (WARN_ON_ONCE(!dwork))
 		return;
-	if (kind & FAIRWQ_DELAY_DEFERRABLE)
-		flags |= TIMER_DEFERRABLE;
 	__fairwq_work_init(&dwork->work, func, name, key);
 	if (kind & FAIRWQ_DELAY_ONSTACK)
-		timer_setup_on_stack(&dwork->timer, fairwq_delay_timer_fn, flags);
+		timer_setup_on_stack(&dwork->timer, delay_fn, flags);
 	else
-		timer_setup(&dwork->timer, fairwq_delay_timer_fn, flags);
+		timer_setup(&dwork->timer, delay_fn, flags);
 }
 EXPORT_SYMBOL_GPL(__fairwq_delayed_work_init);
 
@@ -50,13 +55,14 @@ void fairwq_delayed_work_destroy_onstack(struct fairwq_delayed_work *dwork)
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_destroy_onstack);
 
-/* Queue a work after @delay, under rcu_read_lock(). Return: as fairwq_queue(). */
-static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-		       unsigned long delay)
+int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+			 unsigned long delay)
 {
 	bool first = false;
 	int ret;
 
+	if (fairwq_is_bad_queue(batch, dwork && dwork->work.func, "dwork"))
+		return -EINVAL;
 	guard(irqsave)();		/* see core/push.c */
 	scoped_guard(raw_spinlock, &batch->inbox.lock) {
 		ret = fairwq_claim_locked(batch, &dwork->work, FAIRWQ_STATE_DELAYED);
@@ -66,19 +72,6 @@ static int queue_after(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 	if (first)
 		fairwq_activate(batch);
 	return ret;
-}
-
-int fairwq_queue_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-			 unsigned long delay)
-{
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!dwork || !dwork->work.func)
-		return fairwq_bad_arg("dwork is NULL or has no function");
-	if (!delay)
-		return fairwq_queue(batch, &dwork->work);
-	guard(rcu)();		/* keeps @batch, see core/push.c */
-	return queue_after(batch, dwork, delay);
 }
 EXPORT_SYMBOL_GPL(fairwq_queue_delayed);
 
@@ -105,19 +98,25 @@ static int reserve(struct fairwq_batch *batch, const struct fairwq_work *work)
 }
 
 /*
- * Move a pending work to @batch, which holds it. The work is pending all the
- * time, so no other call can queue it meanwhile. Return: as fairwq_try_take().
+ * Move a work to @batch, which holds it. The work is pending all the time, or
+ * from the claim on, so no other call can queue it meanwhile.
+ * Return: 1 if it was pending; 0 if it was idle; -ECANCELED; or FAIRWQ_AGAIN.
  */
-static int move_pending(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
-			unsigned long delay)
+static int move(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
+		unsigned long delay)
 {
+	int ret, claimed;
 	bool first;
-	int ret;
 
 	guard(irqsave)();		/* while it is TAKEN, and see core/push.c */
 	ret = fairwq_try_take(&dwork->work, fairwq_word(batch, FAIRWQ_STATE_TAKEN));
-	if (ret <= 0)
+	if (ret < 0)
 		return ret;
+	if (!ret) {
+		claimed = fairwq_claim(batch, &dwork->work, FAIRWQ_STATE_TAKEN);
+		if (claimed <= 0)
+			return claimed ?: FAIRWQ_AGAIN;
+	}
 	fairwq_test_point(FAIRWQ_POINT_MOVING, batch);
 	scoped_guard(raw_spinlock, &batch->inbox.lock)
 		first = fairwq_inbox_delay_locked(batch, dwork, delay);
@@ -131,25 +130,19 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 {
 	int ret;
 
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!dwork || !dwork->work.func)
-		return fairwq_bad_arg("dwork is NULL or has no function");
+	if (fairwq_is_bad_queue(batch, dwork && dwork->work.func, "dwork"))
+		return -EINVAL;
 	guard(rcu)();		/* keeps @batch, see core/push.c */
 	for (;;) {
 		ret = reserve(batch, &dwork->work);
 		if (ret)
 			return ret;
-		ret = move_pending(batch, dwork, delay);
-		if (ret > 0)
-			return 1;
+		ret = move(batch, dwork, delay);
+		if (ret >= 0)
+			return ret;
 		fairwq_let_go(batch);
-		if (!ret) {
-			ret = queue_after(batch, dwork, delay);
-			if (ret)
-				return min(ret, 0);
-			/* Another queue call was first. */
-		}
+		if (ret != FAIRWQ_AGAIN)
+			return ret;
 		cpu_relax();
 	}
 }
@@ -162,7 +155,11 @@ bool fairwq_delayed_work_flush(struct fairwq_delayed_work *dwork)
 	if (WARN_ON_ONCE(!dwork))
 		return false;
 	might_sleep();
-	ended = fairwq_delay_end(dwork);
+	scoped_guard(irqsave) {		/* as in the function of the timer */
+		ended = timer_delete(&dwork->timer);
+		if (ended)
+			fairwq_arrive(&dwork->work);
+	}
 	return fairwq_work_flush(&dwork->work) || ended;
 }
 EXPORT_SYMBOL_GPL(fairwq_delayed_work_flush);
@@ -192,12 +189,10 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork)
 {
 	int ret;
 
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!rwork || !rwork->work.func)
-		return fairwq_bad_arg("rwork is NULL or has no function");
-	guard(rcu)();		/* keeps @batch, see core/push.c */
-	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
+	if (fairwq_is_bad_queue(batch, rwork && rwork->work.func, "rwork"))
+		return -EINVAL;
+	guard(irqsave)();		/* until a cancel can wait for the grace period */
+	scoped_guard(raw_spinlock, &batch->inbox.lock)
 		ret = fairwq_claim_locked(batch, &rwork->work, FAIRWQ_STATE_GRACE);
 	if (ret > 0)
 		queue_rcu_work(fairwq_reap_wq, &rwork->later);

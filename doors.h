@@ -35,12 +35,23 @@ static __always_inline bool fairwq_is_no_pointer(const void *p)
 	return unlikely((unsigned long)p - 1 >= (unsigned long)-MAX_ERRNO - 1);
 }
 
-/* Report bad input by one line that names the argument. Return: -EINVAL. */
-#define fairwq_bad_arg(arg)						\
+/* Check for bad input. Report it by one line that names the argument. */
+#define fairwq_is_bad(bad, arg)						\
 	({								\
-		pr_warn_once("fairwq: %s: invalid argument: " arg "\n", __func__);\
-		-EINVAL;						\
+		bool __bad = unlikely(bad);				\
+									\
+		if (__bad)						\
+			pr_warn_once("fairwq: %s: invalid argument: " arg "\n", __func__);\
+		__bad;							\
 	})
+
+/* Report bad input. Return: -EINVAL. */
+#define fairwq_bad_arg(arg)	({ fairwq_is_bad(true, arg); -EINVAL; })
+
+/* Check what a queue call gets: a batch, and a work of that @name if it @is_set. */
+#define fairwq_is_bad_queue(batch, is_set, name)			\
+	(fairwq_is_bad(fairwq_is_no_pointer(batch), "batch is NULL or an error") ||	\
+	 fairwq_is_bad(!(is_set), name " is NULL or has no function"))
 
 /* On whose behalf a function runs: references. See context.c. */
 struct fairwq_context {
@@ -58,7 +69,6 @@ void fairwq_pool_grow_fn(struct work_struct *work);
 void fairwq_pool_shrink(struct fairwq_pool *pool, unsigned long idle);
 void fairwq_pool_shrink_fn(struct work_struct *work);
 int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy);
-void fairwq_tally_locked(struct fairwq_pool *pool);
 int fairwq_pool_reset_stats(struct fairwq_pool *pool, unsigned int value);
 int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on);
 
@@ -74,15 +84,15 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
 void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
-bool fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
-void fairwq_batch_shutdown_begin(struct fairwq_batch *owner, unsigned int how);
+void fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
+void fairwq_batch_shutdown_look(struct fairwq_batch *owner, unsigned int how,
+				fairwq_func_t dropped, bool first);
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,
 				struct fairwq_batch *owner, unsigned int how,
 				fairwq_func_t dropped);
 void fairwq_batch_wait(struct fairwq_batch *batch);
 bool fairwq_batch_is_idle(struct fairwq_batch *batch);
 void fairwq_pool_put(struct fairwq_pool *pool);
-extern struct workqueue_struct *fairwq_release_wq;
 
 /* name.c */
 char *fairwq_clean_name(char *name);

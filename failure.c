@@ -21,10 +21,8 @@ void fairwq_report_failure(int err)
 
 	if (WARN_ONCE(!turn, "fairwq: a failure (%d) is reported, and no item runs\n", err))
 		return;
-	if (err >= 0) {
-		fairwq_bad_arg("err is not negative");
+	if (fairwq_is_bad(err >= 0, "err is not negative"))
 		return;
-	}
 	might_sleep();
 	batch = turn->batch;
 	scoped_guard(raw_spinlock_irq, &batch->pool->lock) {

@@ -2,8 +2,7 @@
 /*
  * Queueing: fairwq_queue(), and the start and end of the module.
  *
- *   fairwq_queue()          checks
- *     core/push.c           claims the work, and links it in the inbox of the batch
+ *   fairwq_queue()          claims the work, and links it in the inbox of the batch
  *     core/fifo.c           takes over what is in the inbox
  *     core/run.c            a runner takes the turn and calls the function
  *
@@ -16,7 +15,6 @@
 #include <linux/printk.h>
 #include <linux/rcupdate.h>
 
-#include "core/asleep.h"
 #include "core/fifo.h"
 #include "core/push.h"
 #include "core/runner.h"
@@ -27,33 +25,30 @@
 
 int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!work || !work->func)
-		return fairwq_bad_arg("work is NULL or has no function");
-	guard(rcu)();		/* keeps @batch, see core/push.c */
-	return fairwq_push(batch, work);
+	bool first = false;
+	unsigned long flags;
+	int ret;
+
+	if (fairwq_is_bad_queue(batch, work && work->func, "work"))
+		return -EINVAL;
+	raw_spin_lock_irqsave(&batch->inbox.lock, flags);
+	ret = fairwq_claim_locked(batch, work, FAIRWQ_STATE_QUEUED);
+	if (likely(ret > 0))
+		first = fairwq_inbox_link_locked(batch, work);
+	raw_spin_unlock(&batch->inbox.lock);
+	if (first)
+		fairwq_activate(batch);
+	local_irq_restore(flags);	/* see core/push.c */
+	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_queue);
-
-/* Set up a work; fairwq_work_init() has the description. */
-void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
-			const char *name, struct lock_class_key *key)
-{
-	if (WARN_ON_ONCE(!work))
-		return;
-	memset(work, 0, sizeof(*work));
-	work->func = func;
-	lockdep_init_map(&work->lockdep_map, name, key, 0);
-}
-EXPORT_SYMBOL_GPL(__fairwq_work_init);
 
 /*
  * Works of the module that are active at once. A thousand batches may leave at
  * once. They must not crowd out the runners, which have the same workers, nor
- * contend for pool->lock. A sweep of many flows takes a while, and the work
- * that frees runners waits for readers of debugfs. RCU works must not wait for
- * that.
+ * contend for pool->lock; those with a released() may. A sweep of many flows
+ * takes a while, and the work that frees runners waits for readers of debugfs.
+ * RCU works must not wait for that.
  */
 #define REAP_ACTIVE	4
 
@@ -70,7 +65,8 @@ static int __init fairwq_init(void)
 		return -ENOMEM;
 	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);
 	if (fairwq_reap_wq && !fairwq_stack_init()) {
-		fairwq_asleep_set(true);
+		/* It waits for CPUs that go up or down, so pools and runners must not do it. */
+		preempt_notifier_inc();
 		return 0;
 	}
 	if (fairwq_reap_wq)
@@ -83,7 +79,7 @@ static int __init fairwq_init(void)
 static void __exit fairwq_exit(void)
 {
 	fairwq_debugfs_exit();
-	fairwq_asleep_set(false);
+	preempt_notifier_dec();
 	/* Wait for grace periods, then for reaping and what that frees. */
 	rcu_barrier();
 	fairwq_stack_exit();

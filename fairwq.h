@@ -122,19 +122,12 @@ struct fairwq_work {
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
-#ifdef CONFIG_LOCKDEP
-#define __FAIRWQ_WORK_LOCKDEP(name) \
-	.lockdep_map = STATIC_LOCKDEP_MAP_INIT("(fairwq_work)" #name, &(name)),
-#else
-#define __FAIRWQ_WORK_LOCKDEP(name)
-#endif
-
 /* Define a work that is set up at compile time. */
 #define DEFINE_FAIRWQ_WORK(name, function)				\
 	struct fairwq_work name = {					\
 		.data = ATOMIC_LONG_INIT(0),				\
 		.func = (function),					\
-		__FAIRWQ_WORK_LOCKDEP(name)				\
+		__WORK_INIT_LOCKDEP_MAP("(fairwq_work)" #name, &(name))	\
 	}
 
 /*
@@ -162,8 +155,14 @@ struct fairwq_work {
 /* The same for a work on the stack, which must stay until it has run. */
 #define fairwq_work_init_onstack(work, func) fairwq_work_init(work, func)
 
-void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
-			const char *name, struct lock_class_key *key);
+static inline void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t func,
+				      const char *name, struct lock_class_key *key)
+{
+	if (WARN_ON_ONCE(!work))
+		return;
+	*work = (struct fairwq_work){ .func = func };
+	lockdep_init_map(&work->lockdep_map, name, key, 0);
+}
 
 /**
  * fairwq_queue - queue a work to a batch
@@ -294,8 +293,7 @@ static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
  * @work: the work
  *
  * If @work is pending, this waits until that run has ended or was cancelled,
- * and otherwise for the run that is under way. If @work waits in a serializer,
- * this sleeps until it is let go, and may then wait for a later run.
+ * and otherwise for the run that is under way.
  * Not promised: that this waits for runs that are queued during the call, for a
  * delay, for the completion of a work of a sequencer, or for dropped().
  * Context: Process context, sleeps. Not from @work's own function, nor from an
@@ -526,10 +524,10 @@ DEFINE_FREE(fairwq_batch_put, struct fairwq_batch *, fairwq_batch_put(_T))
  * item of a pool with FAIRWQ_MEM_RECLAIM waiting for a pool without it is
  * reported.
  */
-#define FAIRWQ_MEM_RECLAIM	BIT(0)
-#define FAIRWQ_HIGHPRI		BIT(1)
-#define FAIRWQ_FREEZABLE	BIT(2)
-#define FAIRWQ_SYSFS		BIT(3)
+#define FAIRWQ_MEM_RECLAIM	WQ_MEM_RECLAIM
+#define FAIRWQ_HIGHPRI		WQ_HIGHPRI
+#define FAIRWQ_FREEZABLE	WQ_FREEZABLE
+#define FAIRWQ_SYSFS		WQ_SYSFS
 #define FAIRWQ_STRICT_PRIO	BIT(5) /* lower priorities get only what higher ones leave */
 #define FAIRWQ_NEAR		BIT(7) /* the runners work near @cpu of the attributes */
 
@@ -697,7 +695,7 @@ struct fairwq_delayed_work {
  */
 #define fairwq_delayed_work_init_deferrable(dwork, func)		\
 	__fairwq_init("(fairwq_work)" #dwork, __fairwq_delayed_work_init,	\
-		      dwork, func, FAIRWQ_DELAY_DEFERRABLE)
+		      dwork, func, TIMER_DEFERRABLE)
 
 /*
  * The same for a work on the stack. Before its frame is left, it must have run
@@ -708,9 +706,8 @@ struct fairwq_delayed_work {
 	__fairwq_init("(fairwq_work)" #dwork, __fairwq_delayed_work_init,	\
 		      dwork, func, FAIRWQ_DELAY_ONSTACK)
 
-/* Kinds of delayed works, for the macros above. */
-#define FAIRWQ_DELAY_DEFERRABLE	BIT(0)
-#define FAIRWQ_DELAY_ONSTACK	BIT(1)
+/* A kind of delayed works beside TIMER_DEFERRABLE, for the macros above. */
+#define FAIRWQ_DELAY_ONSTACK	BIT(0)
 
 void __fairwq_delayed_work_init(struct fairwq_delayed_work *dwork, fairwq_func_t func,
 				unsigned int kind, const char *name,
@@ -853,6 +850,17 @@ void fairwq_block_end(void);
  * until then, so that shares and limits hold for the I/O.
  */
 
+/* What a turn was charged, and what it took. */
+struct fairwq_charge {
+	/* private: */
+	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
+	u32 charged;			/* P: in the unit of the policy */
+	unsigned int nr;		/* R, P at the end: number of its items */
+	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
+	u8 color;			/* P: index into batch->in_flight */
+	bool out_of_rank;		/* P: taken before a turn of a higher priority */
+};
+
 /**
  * struct fairwq_async - a turn that continues; needs no set-up
  */
@@ -861,12 +869,7 @@ struct fairwq_async {
 	struct fairwq_batch *batch;	/* NULL: no turn, or it was completed */
 	struct fairwq_runner *runner;	/* P: while the function runs, else NULL */
 	struct fairwq_serializer *serializer; /* to be told of the end, or NULL */
-	u64 took;			/* as in the turn, and so are all that follow */
-	u32 charged;
-	unsigned int nr;
-	u16 policy_gen;
-	u8 color;
-	bool out_of_rank;
+	struct fairwq_charge charge;	/* that of the turn */
 };
 
 /**
@@ -1398,9 +1401,7 @@ struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
 	const bool *hungry;		/* of the pool: a runner is free to take a task; a hint */
-#ifdef CONFIG_LOCKDEP
-	struct fairwq_task *innermost;	/* the task that the runner is in, or NULL */
-#endif
+	struct fairwq_task *innermost;	/* for lockdep: the task that the runner is in, or NULL */
 };
 
 /*
@@ -1449,7 +1450,6 @@ static __always_inline void __fairwq_task_init(struct fairwq_task *task,
 	lockdep_init_map(&task->lockdep_map, name, key, 0);
 }
 
-#ifdef CONFIG_LOCKDEP
 /*
  * Begin the function of @task in @self. Only the innermost task holds its map,
  * because a task may join one of its own class. An item is held by the map of
@@ -1461,6 +1461,8 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
 {
 	struct fairwq_task *outer = self->func ? self : NULL;
 
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return NULL;
 	/* Also if @self stands for the item, because a function of the task has set it up. */
 	if (self->forks) {
 		outer = self->forks->innermost;
@@ -1473,14 +1475,6 @@ static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task
 	return outer;
 }
 
-/* Let @task be the one that the runner is in. Return: the one before. */
-static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *forks,
-							struct fairwq_task *task)
-{
-	swap(forks->innermost, task);
-	return task;
-}
-
 /*
  * End what __fairwq_lockdep_task_begin() has begun. @outer holds its map again,
  * as a lock that was tried, so it comes after no lock that it has taken itself.
@@ -1488,30 +1482,14 @@ static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *for
 static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
 					     struct fairwq_task *outer)
 {
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
 	lock_map_release(&task->lockdep_map);
 	if (self->forks)
 		self->forks->innermost = outer;
 	if (outer)
 		lock_acquire_exclusive(&outer->lockdep_map, 0, 1, NULL, _THIS_IP_);
 }
-#else
-static inline struct fairwq_task *__fairwq_lockdep_task_begin(struct fairwq_task *self,
-							      struct fairwq_task *task)
-{
-	return NULL;
-}
-
-static inline struct fairwq_task *__fairwq_lockdep_swap(struct fairwq_forks *forks,
-							struct fairwq_task *task)
-{
-	return NULL;
-}
-
-static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fairwq_task *task,
-					     struct fairwq_task *outer)
-{
-}
-#endif
 
 void __fairwq_fork_hungry(struct fairwq_forks *forks);
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);

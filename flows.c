@@ -86,7 +86,6 @@ struct fairwq_flow {
 struct fairwq_flows {
 	/* Read by every queue call. */
 	struct latch_tree_root tree;	/* L to write, RCU to read: by key */
-	struct fairwq_pool *pool;	/* I: kept by @shared */
 	struct fairwq_batch *shared;	/* I: a reference */
 	bool dying;			/* L to set, read without: no flow is made, nor swept */
 
@@ -195,7 +194,7 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
 		return 0;
 	setup(attrs, key, flows->data);
 	attrs->name[sizeof(attrs->name) - 1] = 0;
-	err = fairwq_batch_check_attrs(flows->pool, &attrs->batch);
+	err = fairwq_batch_check_attrs(flows->shared->pool, &attrs->batch);
 	/* Their own owner may have been disposed. */
 	return err == -ESHUTDOWN && attrs->batch.parent == flows->attrs.parent ? 0 : err;
 }
@@ -221,7 +220,8 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
 	if (!err) {
 		name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
-		flow->batch = fairwq_batch_new(flows->pool, &attrs.batch, &member, name, FLOWS_GFP);
+		flow->batch = fairwq_batch_new(flows->shared->pool, &attrs.batch, &member, name,
+					       FLOWS_GFP);
 		err = PTR_ERR_OR_ZERO(flow->batch);
 	}
 	if (!err)
@@ -242,13 +242,12 @@ static bool flows_are_full(const struct fairwq_flows *flows)
  * Open the flow of @key. If there is none, put @new in its place. Return: the
  * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
  */
-static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key,
-					     struct fairwq_flow *new)
+static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
+				      struct fairwq_flow *new)
 {
 	struct fairwq_flow *flow;
 
-	lockdep_assert_held(&flows->lock);
-
+	guard(raw_spinlock_irqsave)(&flows->lock);
 	if (flows->dying)
 		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
@@ -270,32 +269,13 @@ static struct fairwq_flow *flow_claim_locked(struct fairwq_flows *flows, u64 key
 	return new;
 }
 
-/* Claim a flow as flow_claim_locked() does. If @new is not used, let it go. */
-static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
-				      struct fairwq_flow *new)
-{
-	struct fairwq_flow *flow;
-
-	scoped_guard(raw_spinlock_irqsave, &flows->lock)
-		flow = flow_claim_locked(flows, key, new);
-	if (new && flow != new)
-		fairwq_batch_retire(new->batch, false);
-	return flow;
-}
-
-/* Return: jiffies between two sweeps, a few times within the idle time. */
-static unsigned long flows_period(unsigned long idle)
-{
-	return idle / 4 + 1;
-}
-
 static void flows_arm(struct fairwq_flows *flows)
 {
 	unsigned long idle = READ_ONCE(flows->idle);
 
+	/* Some sweeps within the idle time. */
 	if (idle)
-		queue_delayed_work(fairwq_reap_wq, &flows->sweep,
-				   flows_period(idle));
+		queue_delayed_work(fairwq_reap_wq, &flows->sweep, idle / 4 + 1);
 }
 
 /* ---- queueing --------------------------------------------------------- */
@@ -336,6 +316,8 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	if (IS_ERR(new))
 		return new;
 	flow = flow_claim(flows, key, new);
+	if (flow != new)
+		fairwq_batch_retire(new->batch, false);
 	/* A destroy waits for this section before it stops the sweep. */
 	flows_arm(flows);
 	return flow;
@@ -344,7 +326,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 static void count_fallback(struct fairwq_flows *flows)
 {
 	atomic64_inc(&flows->fallbacks);
-	atomic64_inc(&flows->pool->tally.flow_fallbacks);
+	atomic64_inc(&flows->shared->pool->tally.flow_fallbacks);
 }
 
 int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *work)
@@ -358,13 +340,11 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
 		return fairwq_bad_arg("work is NULL or has no function");
 	guard(rcu)();
 	flow = flow_get(flows, key);
-	ret = PTR_ERR_OR_ZERO(flow);
-	if (likely(!ret)) {
+	if (!IS_ERR(flow)) {
 		fairwq_test_point(FAIRWQ_POINT_FLOW_QUEUEING, flow->batch);
-		ret = fairwq_queue(flow->batch, work);
+		return fairwq_queue(flow->batch, work);
 	}
-	if (likely(ret >= 0))
-		return ret;
+	ret = PTR_ERR(flow);
 	if (ret != -ENOMEM && ret != -ENOSPC)
 		return fairwq_unless_pending(work, ret);
 	ret = fairwq_queue(flows->shared, work);
@@ -433,10 +413,8 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_max);
 
 u64 fairwq_flows_fallbacks(struct fairwq_flows *flows)
 {
-	if (fairwq_is_no_pointer(flows)) {
-		fairwq_bad_arg("flows is NULL or an error");
+	if (fairwq_is_bad(fairwq_is_no_pointer(flows), "flows is NULL or an error"))
 		return 0;
-	}
 	return atomic64_read(&flows->fallbacks);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_fallbacks);
@@ -461,35 +439,26 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 }
 
 /*
- * Check whether a flow was drained, and not queued to, for the idle time. That
- * counts from the first look that finds nothing new. A look that sees an item
- * tells the next one by @used.
+ * Look at the first flow in the list, if there is one. Close it if it was
+ * drained, and not queued to, for the idle time. That counts from the first
+ * look that finds nothing new. A look that sees an item tells the next one by
+ * @used.
  */
-static bool flow_expired_locked(struct fairwq_flows *flows,
-				struct fairwq_flow *flow, unsigned long now)
-{
-	bool idle = flow_is_idle_locked(flows, flow);
-	unsigned long limit = READ_ONCE(flows->idle);
-
-	lockdep_assert_held(&flows->lock);
-
-	if (READ_ONCE(flow->used) || !idle)
-		flow->idle_since = now;
-	WRITE_ONCE(flow->used, !idle);
-	return limit && idle && time_after_eq(now, flow->idle_since + limit);
-}
-
-/* Look at the first flow in the list, if there is one. Close it if it has expired. */
 static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
 {
+	unsigned long limit = READ_ONCE(flows->idle);
 	struct fairwq_flow *flow;
-	bool expired;
+	bool idle, expired;
 
 	guard(raw_spinlock_irq)(&flows->lock);
 	flow = list_first_entry_or_null(&flows->list, struct fairwq_flow, link);
 	if (!flow)
 		return;
-	expired = flow_expired_locked(flows, flow, now);
+	idle = flow_is_idle_locked(flows, flow);
+	if (READ_ONCE(flow->used) || !idle)
+		flow->idle_since = now;
+	WRITE_ONCE(flow->used, !idle);
+	expired = limit && idle && time_after_eq(now, flow->idle_since + limit);
 	if (expired)
 		WRITE_ONCE(flow->closed, true);
 	list_move_tail(&flow->link, expired ? &flows->closed : &flows->list);
@@ -588,8 +557,7 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_IDLE, flows->shared);
 	/* The sweep may be due much later, or never. */
 	if (idle && !READ_ONCE(flows->dying))
-		mod_delayed_work(fairwq_reap_wq, &flows->sweep,
-				 flows_period(idle));
+		mod_delayed_work(fairwq_reap_wq, &flows->sweep, idle / 4 + 1);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
@@ -636,7 +604,6 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
 	flows->shared = shared;
-	flows->pool = pool;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	flows->max = FLOWS_DFL_MAX;
 	atomic_inc(&pool->registry.nr_flows);
@@ -648,13 +615,15 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 			  void (*dropped)(struct fairwq_work *work))
 {
 	const struct fairwq_batch *own = fairwq_own_batch();
+	struct fairwq_pool *pool;
 
 	if (IS_ERR_OR_NULL(flows))
 		return 0;
 	if (how & ~FAIRWQ_DROP_REST)
 		return fairwq_bad_arg("how has an unknown flag");
 	might_sleep();
-	if (WARN_ONCE(own && own->pool == flows->pool,
+	pool = flows->shared->pool;
+	if (WARN_ONCE(own && own->pool == pool,
 		      "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
 		      own->pool->name, own->name))
 		return -EDEADLK;
@@ -665,18 +634,17 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 	cancel_delayed_work_sync(&flows->sweep);
 	/* First, so that items run, or are dropped, while this waits for a grace period. */
 	how |= FAIRWQ_AND_OWNED;
-	fairwq_batch_shutdown_begin(flows->shared, how);
+	fairwq_batch_shutdown_look(flows->shared, how, NULL, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
 	 * Calls that have not seen that have queued, or let a new flow go.
 	 * Pairs with flow_get(). No model.
 	 */
 	fairwq_batch_wait_grace();
-	fairwq_batch_shutdown_wait(flows->pool, &flows->shared->nr_owned, flows->shared, how,
-				   dropped);
+	fairwq_batch_shutdown_wait(pool, &flows->shared->nr_owned, flows->shared, how, dropped);
 	/* It does nothing any more, but a call that was under way may have armed it. */
 	cancel_delayed_work_sync(&flows->sweep);
-	atomic_dec(&flows->pool->registry.nr_flows);
+	atomic_dec(&pool->registry.nr_flows);
 	fairwq_batch_put(flows->shared);
 	kfree(flows);
 	return 0;

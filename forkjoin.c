@@ -90,13 +90,13 @@ static void run_on_a_stack(void *arg)
 	struct fairwq_task_call *call = arg;
 	struct fairwq_runner *runner = fairwq_runner_current();
 	struct fairwq_context *context = runner->context;
-	struct fairwq_task *outer;
+	struct fairwq_task *outer = NULL;
 
 	/* This worker has neither the context nor the map of the task around. */
 	WRITE_ONCE(runner->context, NULL);
-	outer = __fairwq_lockdep_swap(call->self.forks, NULL);
+	swap(call->self.forks->innermost, outer);
 	call_in_context(context, call);
-	__fairwq_lockdep_swap(call->self.forks, outer);
+	swap(call->self.forks->innermost, outer);
 	WRITE_ONCE(runner->context, context);
 }
 
@@ -236,11 +236,12 @@ struct fairwq_loop_item {
 static void loop_item_fn(struct fairwq_work *work)
 {
 	struct fairwq_loop_item *item = container_of(work, struct fairwq_loop_item, own.work);
-	struct fairwq_turn *turn = &fairwq_runner_current()->turn;
+	struct fairwq_runner *runner = fairwq_runner_current();
 
-	/* Reports and tables name the body. For the body no work is the current one. */
-	WRITE_ONCE(turn->func, (fairwq_func_t)(void *)item->range.loop->body);
-	WRITE_ONCE(turn->id, NULL);
+	/* Reports and tables name the body. */
+	WRITE_ONCE(runner->turn.func, (fairwq_func_t)(void *)item->range.loop->body);
+	/* For the body no work is the current one. A release, as in fairwq_end_current(). */
+	smp_store_release(&runner->current_work, NULL);
 	fairwq_task_here(&item->range.task);
 	run_range(&item->range.task, &item->range);
 	complete(&item->own.done);

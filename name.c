@@ -24,13 +24,10 @@
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
-#include <linux/limits.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
 #include "doors.h"
-
-#define NO_CHARACTER	U32_MAX
 
 /* Characters that a terminal obeys. */
 static const struct {
@@ -44,7 +41,7 @@ static const struct {
 
 /*
  * Return the character of UTF-8 at @text, and set @len to its length;
- * NO_CHARACTER, and 1, if there is none.
+ * 0, which is not shown, and 1, if there is none.
  */
 static u32 character_at(const char *text, unsigned int *len)
 {
@@ -55,14 +52,14 @@ static u32 character_at(const char *text, unsigned int *len)
 
 	*len = 1;
 	if ((*s >= 0x80 && *s < 0xc0) || *s > 0xf4)
-		return NO_CHARACTER;
+		return 0;
 	for (i = 1; i <= more; i++) {
 		if ((s[i] & 0xc0) != 0x80)
-			return NO_CHARACTER;
+			return 0;
 		c = c << 6 | (s[i] & 0x3f);
 	}
 	if (c < least[more] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return NO_CHARACTER;
+		return 0;
 	*len = more + 1;
 	return c;
 }
@@ -75,7 +72,7 @@ static bool is_shown(u32 c)
 	for (i = 0; i < ARRAY_SIZE(fairwq_obeyed); i++)
 		if (c >= fairwq_obeyed[i].first && c <= fairwq_obeyed[i].last)
 			return false;
-	return c != NO_CHARACTER;
+	return true;
 }
 
 /* Make @name one for the log, tables and traces. Return: @name. */

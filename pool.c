@@ -25,19 +25,20 @@
 #include "core/fifo.h"
 #include "core/runner.h"
 #include "core/seat.h"
-#include "core/testing.h"
 #include "core/tree.h"
 #include "core/watchdog.h"
 #include "doors.h"
 
-#define FAIRWQ_ALL_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | \
-			  FAIRWQ_SYSFS | FAIRWQ_STRICT_PRIO | FAIRWQ_NEAR)
+/* Flags that the workqueue has, too. */
+#define WQ_FLAGS (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE | FAIRWQ_SYSFS)
+#define ALL_FLAGS (WQ_FLAGS | FAIRWQ_STRICT_PRIO | FAIRWQ_NEAR)
+static_assert(!(WQ_FLAGS & (FAIRWQ_STRICT_PRIO | FAIRWQ_NEAR)));
 
 /* ---- setting up ------------------------------------------------------- */
 
 static int pool_check_attrs(const struct fairwq_pool_attrs *attrs)
 {
-	if (attrs->flags & ~FAIRWQ_ALL_FLAGS)
+	if (attrs->flags & ~ALL_FLAGS)
 		return fairwq_bad_arg("attrs->flags has an unknown flag");
 	if (attrs->max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("attrs->max_active is not in 0..512");
@@ -90,9 +91,10 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	INIT_LIST_HEAD(&pool->debugfs.link);
 	pool->crew.max_in_flight = attrs->max_in_flight ?: FAIRWQ_MAX_ACTIVE;
 	pool->crew.max_async = attrs->max_async ?: UINT_MAX;
+	pool->crew.max_active = attrs->max_active ?:
+				clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
-		fairwq_seat_set_max_locked(pool, attrs->max_active ?:
-					   clamp(num_possible_cpus(), 2U, FAIRWQ_MAX_ACTIVE));
+		fairwq_seat_update_locked(pool);
 	fairwq_tree_init(&pool->tree);
 	fairwq_policy_set_unit_locked(pool);
 	if (attrs->flags & FAIRWQ_STRICT_PRIO)
@@ -132,15 +134,10 @@ static int pool_add_default_batches(struct fairwq_pool *pool)
  */
 static int pool_alloc_wq(struct fairwq_pool *pool)
 {
-	unsigned int flags = WQ_UNBOUND |
-			     (pool->flags & FAIRWQ_MEM_RECLAIM ? WQ_MEM_RECLAIM : 0) |
-			     (pool->flags & FAIRWQ_HIGHPRI ? WQ_HIGHPRI : 0) |
-			     (pool->flags & FAIRWQ_FREEZABLE ? WQ_FREEZABLE : 0) |
-			     (pool->flags & FAIRWQ_SYSFS ? WQ_SYSFS : 0);
-
 	if (pool->flags & FAIRWQ_SYSFS && !*pool->name)
 		return fairwq_bad_arg("with FAIRWQ_SYSFS the name is empty");
-	pool->wq = alloc_workqueue("%s", flags, WQ_MAX_ACTIVE, pool->name);
+	pool->wq = alloc_workqueue("%s", WQ_UNBOUND | (pool->flags & WQ_FLAGS), WQ_MAX_ACTIVE,
+				   pool->name);
 	return pool->wq ? 0 : -ENOMEM;
 }
 
@@ -166,7 +163,6 @@ static void pool_teardown(struct fairwq_pool *pool)
 
 	pool_retire_batches(pool);
 	fairwq_debugfs_del_pool(pool);
-	/* Not before, because a table names its columns by one of them. */
 	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
 		fairwq_batch_put(pool->registry.default_batch[i]);
 	scoped_guard(raw_spinlock_irq, &pool->lock)
@@ -339,14 +335,11 @@ EXPORT_SYMBOL_GPL(fairwq_pool_destroy);
 struct fairwq_batch *fairwq_pool_default_batch(struct fairwq_pool *pool,
 					       enum fairwq_prio prio)
 {
-	if (fairwq_is_no_pointer(pool)) {
-		fairwq_bad_arg("pool is NULL or an error");
+	if (fairwq_is_bad(fairwq_is_no_pointer(pool), "pool is NULL or an error"))
 		return NULL;
-	}
-	if ((unsigned int)prio >= ARRAY_SIZE(pool->registry.default_batch)) {
-		fairwq_bad_arg("prio is unknown");
+	if (fairwq_is_bad((unsigned int)prio >= ARRAY_SIZE(pool->registry.default_batch),
+			  "prio is unknown"))
 		return NULL;
-	}
 	return pool->registry.default_batch[prio];
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_default_batch);

@@ -103,23 +103,11 @@ struct marker {
 	struct completion done;
 };
 
-/*
- * The work is in no sequencer any more, and in no list. Pairs with the claim in
- * fairwq_sequencer_queue(). No model.
- */
+/* The work is in no sequencer any more, and in no list. */
 static void let_go(struct fairwq_sequenced_work *swork)
 {
+	/* Pairs with the claim in fairwq_sequencer_queue(). No model. */
 	smp_store_release(&swork->sequencer, NULL);
-}
-
-static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *sequencer)
-{
-	struct fairwq_sequenced_work *first;
-
-	lockdep_assert_held(&lock_of(sequencer)->lock);
-
-	first = list_first_entry_or_null(&sequencer->works, struct fairwq_sequenced_work, node);
-	return first && first->ended ? first : NULL;
 }
 
 /*
@@ -129,7 +117,7 @@ static struct fairwq_sequenced_work *ready_locked(struct fairwq_sequencer *seque
 static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
 	__releases(&lock_of(sequencer)->lock)
 {
-	struct fairwq_completer self = { .sequencer = sequencer, .task = current };
+	struct fairwq_completer self = { .sequencer = sequencer, .task = current, .more = true };
 	struct fairwq_sequencer_lock *lock = lock_of(sequencer);
 	struct fairwq_sequenced_work *first;
 	struct fairwq_batch *batch;
@@ -142,8 +130,11 @@ static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long fla
 	}
 	hlist_add_head(&self.node, &lock->completers);
 	sequencer->completer = &self;
-	self.more = !list_empty(&sequencer->works);
-	while (self.more && (first = ready_locked(sequencer))) {
+	while (self.more) {
+		first = list_first_entry_or_null(&sequencer->works, struct fairwq_sequenced_work,
+						 node);
+		if (!first || !first->ended)
+			break;
 		list_del(&first->node);
 		self.more = !list_empty(&sequencer->works);
 		if (!first->func) {

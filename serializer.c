@@ -25,7 +25,6 @@
  * Limits: none on the number of serializers, or of items that wait in one.
  */
 #include <linux/export.h>
-#include <linux/rcupdate.h>
 
 #include "core/runner.h"
 #include "core/waitlist.h"
@@ -99,10 +98,8 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_shutdown);
 
 bool fairwq_serializer_is_last(const struct fairwq_serializer *serializer)
 {
-	if (!serializer) {
-		fairwq_bad_arg("serializer is NULL");
+	if (fairwq_is_bad(!serializer, "serializer is NULL"))
 		return false;
-	}
 	/* One load, without the lock: the answer may be old when it is returned anyway. */
 	return fairwq_runner_is_of(serializer) && serializer->max == 1 &&
 	       list_empty(&serializer->waiting);
@@ -114,11 +111,8 @@ int fairwq_serializer_queue(struct fairwq_serializer *serializer,
 {
 	if (!serializer)
 		return fairwq_bad_arg("serializer is NULL");
-	if (fairwq_is_no_pointer(batch))
-		return fairwq_bad_arg("batch is NULL or an error");
-	if (!work || !work->func)
-		return fairwq_bad_arg("work is NULL or has no function");
-	guard(rcu)();		/* keeps @batch, see core/push.c */
+	if (fairwq_is_bad_queue(batch, work && work->func, "work"))
+		return -EINVAL;
 	return fairwq_waitlist_enter(serializer, batch, work);
 }
 EXPORT_SYMBOL_GPL(fairwq_serializer_queue);

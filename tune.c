@@ -29,18 +29,12 @@
 /* What is idle for so long is freed, if the pool has more runners than it needs. */
 #define SPARE_IDLE	(10 * HZ)
 
-/* Check whether the pool has more runners than its limit asks for. */
-static bool has_surplus_locked(const struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return pool->crew.nr_runners > pool->crew.max_active;
-}
-
 /* Have the runners that are too many freed later. */
 static void shrink_later_locked(struct fairwq_pool *pool)
 {
-	if (has_surplus_locked(pool))
+	lockdep_assert_held(&pool->lock);
+
+	if (pool->crew.nr_runners > pool->crew.max_active)
 		queue_delayed_work(fairwq_reap_wq, &pool->crew.shrink, SPARE_IDLE);
 }
 
@@ -48,17 +42,15 @@ static void shrink_later_locked(struct fairwq_pool *pool)
 int fairwq_pool_add_runner(struct fairwq_pool *pool, gfp_t gfp)
 {
 	struct fairwq_runner *runner = fairwq_runner_alloc(pool, fairwq_run, gfp);
-	unsigned long flags;
 
 	if (!runner)
 		return -ENOMEM;
 	runner->started = jiffies;
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(fairwq_kick)(pool);
 	list_add_tail_rcu(&runner->node, &pool->crew.runners);
 	list_add_tail(&runner->idle_node, &pool->crew.idle);
 	pool->crew.nr_runners++;
 	shrink_later_locked(pool);
-	fairwq_kick_unlock(pool, flags);
 	return 0;
 }
 
@@ -86,7 +78,7 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 	guard(mutex)(&pool->mutex);
 	guard(raw_spinlock_irq)(&pool->lock);
 	runner = list_last_entry(&pool->crew.idle, struct fairwq_runner, idle_node);
-	if (!has_surplus_locked(pool) || list_empty(&pool->crew.idle) ||
+	if (pool->crew.nr_runners <= pool->crew.max_active || list_empty(&pool->crew.idle) ||
 	    time_before(jiffies, runner->started + idle)) {
 		shrink_later_locked(pool);
 		return NULL;
@@ -121,16 +113,14 @@ void fairwq_pool_shrink_fn(struct work_struct *work)
 
 int fairwq_pool_set_max_active(struct fairwq_pool *pool, unsigned int max_active)
 {
-	unsigned long flags;
-
 	if (fairwq_is_no_pointer(pool))
 		return fairwq_bad_arg("pool is NULL or an error");
 	if (!max_active || max_active > FAIRWQ_MAX_ACTIVE)
 		return fairwq_bad_arg("max_active is not in 1..512");
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	fairwq_seat_set_max_locked(pool, max_active);
+	guard(fairwq_kick)(pool);	/* that runner kicks the next one */
+	WRITE_ONCE(pool->crew.max_active, max_active);
+	fairwq_seat_update_locked(pool);
 	shrink_later_locked(pool);
-	fairwq_kick_unlock(pool, flags);	/* that runner kicks the next one */
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
@@ -146,21 +136,18 @@ EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy)
 {
 	struct fairwq_batch *batch;
-	unsigned long flags;
 
 	if (fairwq_policies[policy].needs_cost && !pool->cost)
 		return -EINVAL;
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(fairwq_kick)(pool);
 	if (policy == pool->policy)
-		goto unlock;
+		return 0;
 	list_for_each_entry(batch, &pool->registry.batches, link)
 		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
 	fairwq_policy_begin_locked(pool);
 	list_for_each_entry(batch, &pool->registry.batches, link)
 		fairwq_fifo_update_locked(batch);
-unlock:
-	fairwq_kick_unlock(pool, flags);
 	return 0;
 }
 
@@ -196,19 +183,6 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	}
 	return err;
 }
-
-/* Bring those of @pool's counters up to date that are kept elsewhere. */
-void fairwq_tally_locked(struct fairwq_pool *pool)
-{
-	struct fairwq_tally *tally = &pool->tally;
-
-	lockdep_assert_held(&pool->lock);
-
-	tally->counter[FAIRWQ_TURNS] = pool->crew.nr_taken;
-	tally->counter[FAIRWQ_FLOW_FALLBACKS] = atomic64_read(&tally->flow_fallbacks);
-}
-
-FAIRWQ_TEST_EXPORT(fairwq_tally_locked);
 
 /* Set all to 0, by whatever @value. Return: 0. */
 int fairwq_pool_reset_stats(struct fairwq_pool *pool, unsigned int value)

@@ -9,8 +9,9 @@
  * core/state.h has the states of a work, and what a cancel does in each:
  * fairwq_try_take().
  *
- * A cancel that finds a work TAKEN, or its timer firing, tries again. It is
- * never an interrupt on top of that, because the other call has interrupts off.
+ * A call that finds a work TAKEN, or DELAYED without a timer, tries again. The
+ * work is on its way then. It is never an interrupt on top of that, because
+ * those who move it have interrupts off.
  *
  * Locking: that of the state of the work, see core/state.h; fairwq_disable_lock
  * for fairwq_work.disabled.
@@ -21,7 +22,6 @@
  * Models: tests/models/disable.pml, enter.pml, burst.pml.
  */
 #include <linux/completion.h>
-#include <linux/delay.h>
 #include <linux/export.h>
 #include <linux/rcupdate.h>
 
@@ -48,15 +48,17 @@ static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, lo
 	bool last;
 
 	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock) {
-		if (!fairwq_inbox_undelay_locked(batch, dwork))
+		if (atomic_long_read(&work->data) != fairwq_word(batch, FAIRWQ_STATE_DELAYED) ||
+		    !timer_delete(&dwork->timer))
 			return FAIRWQ_AGAIN;
+		hlist_del(&work->later);
+		last = fairwq_inbox_forget_locked(batch);
 		/*
 		 * Pairs with the cmpxchg() of the next queue call. Before the
 		 * batch may go, so that no word names one that has gone. No
 		 * model.
 		 */
 		atomic_long_set_release(&work->data, word);
-		last = fairwq_inbox_forget_locked(batch);
 	}
 	if (last)
 		fairwq_reap(batch);
@@ -106,10 +108,9 @@ static struct fairwq_serializer *release_locked(struct fairwq_batch *batch,
 /* Take out a work that is QUEUED or PARKED in @batch. Return: as fairwq_try_take(). */
 static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
-	struct fairwq_serializer *serializer = NULL;
+	struct fairwq_serializer *serializer;
 	struct fairwq_pool *pool = batch->pool;
 	unsigned long flags;
-	int ret = 1;
 
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	switch (look_locked(batch, work)) {
@@ -120,17 +121,16 @@ static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 		fairwq_unpark_work_locked(batch, work);
 		break;
 	default:
-		ret = FAIRWQ_AGAIN;
-	}
-	if (ret > 0)
-		serializer = release_locked(batch, work, word);
-	else
 		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
+		fairwq_kick_unlock(pool, flags);
+		return FAIRWQ_AGAIN;
+	}
+	serializer = release_locked(batch, work, word);
 	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The serializer counts the old one until then. */
 	if (serializer)
 		fairwq_waitlist_complete(serializer);
-	return ret;
+	return 1;
 }
 
 /*
@@ -150,7 +150,7 @@ int fairwq_try_take(struct fairwq_work *work, long word)
 
 	guard(rcu)();		/* a pending work keeps its batch */
 	/*
-	 * If the work was started, wait_for_run() sees @last_runner. Pairs with
+	 * If the work was started, await() sees @last_runner. Pairs with
 	 * fairwq_start_item(). Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
@@ -191,10 +191,8 @@ unsigned int fairwq_work_busy(struct fairwq_work *work)
 {
 	unsigned int busy = 0;
 
-	if (!work) {
-		fairwq_bad_arg("work is NULL");
+	if (fairwq_is_bad(!work, "work is NULL"))
 		return 0;
-	}
 	if (atomic_long_read(&work->data))
 		busy |= FAIRWQ_BUSY_PENDING;
 	if (fairwq_park_runs_elsewhere(work, 0 /* on any */))
@@ -205,51 +203,25 @@ EXPORT_SYMBOL_GPL(fairwq_work_busy);
 
 struct fairwq_work *fairwq_current_work(void)
 {
-	/* Not @current_work: that may be a work that no client has queued. */
-	return fairwq_runner_own_turn() ? (void *)fairwq_runner_of_item()->turn.id : NULL;
+	return fairwq_runner_own_turn() ? fairwq_runner_of_item()->current_work : NULL;
 }
 EXPORT_SYMBOL_GPL(fairwq_current_work);
 
 /* ---- waiting for a work ----------------------------------------------- */
 
-static void waiter_init(struct fairwq_waiter *waiter, const struct fairwq_work *work)
+/* Add @waiter to a work that is QUEUED or PARKED in @batch. Return: 1; or FAIRWQ_AGAIN. */
+static int await_queued(struct fairwq_batch *batch, struct fairwq_work *work,
+			struct fairwq_waiter *waiter)
 {
-	waiter->what = work;
-	init_completion(&waiter->done);
-}
+	enum fairwq_state state;
 
-/*
- * Add @waiter to a work that is bound for @batch. Return: as await(); 0 also if
- * the work waits for a timer or a grace period.
- */
-static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
-			 struct fairwq_waiter *waiter)
-{
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
-	int ret = FAIRWQ_AGAIN;
-
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	switch (look_locked(batch, work)) {
-	case FAIRWQ_STATE_QUEUED:
-	case FAIRWQ_STATE_PARKED:
-		waiter->for_reclaim = fairwq_is_for_reclaim(batch);
-		fairwq_waiter_add_locked(pool, waiter, 0);
-		ret = 1;
-		break;
-	case FAIRWQ_STATE_GRACE:
-		ret = 0;
-		break;
-	case FAIRWQ_STATE_DELAYED:
-		if (timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
-			ret = 0;
-		break;
-	default:
-		break;
-	}
-	fairwq_fifo_update_locked(batch);
-	fairwq_kick_unlock(pool, flags);
-	return ret;
+	guard(fairwq_kick)(batch->pool);
+	state = look_locked(batch, work);
+	fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
+	if (state != FAIRWQ_STATE_QUEUED && state != FAIRWQ_STATE_PARKED)
+		return FAIRWQ_AGAIN;
+	fairwq_waiter_add_locked(batch, waiter, 0);
+	return 1;
 }
 
 /*
@@ -259,7 +231,6 @@ static int await_pending(struct fairwq_batch *batch, struct fairwq_work *work,
 static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	struct fairwq_runner *runner = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
-	const struct fairwq_turn *turn;
 
 	/*
 	 * If the run is over, its stores are seen. Pairs with
@@ -269,8 +240,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	if (!runner || smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	guard(raw_spinlock_irqsave)(&runner->pool->lock);
-	turn = fairwq_runner_turn(runner);
-	if (!turn)
+	if (!runner->turn.batch)
 		return 0;
 	WRITE_ONCE(runner->yield, true);
 	/*
@@ -283,54 +253,54 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	/* Pairs as the load above. Model: tests/models/disable.pml. */
 	if (smp_load_acquire(&runner->current_work) != work)
 		return 0;
-	waiter->for_reclaim = fairwq_is_for_reclaim(turn->batch);
-	fairwq_waiter_add_locked(runner->pool, waiter, turn->number);
+	fairwq_waiter_add_locked(runner->turn.batch, waiter, runner->turn.number);
 	return 1;
 }
 
 /*
- * Add @waiter to a work that is queued or runs. Return: 1 if @waiter will be
- * completed; 0 if there is nothing to wait for; or FAIRWQ_AGAIN.
+ * Try once to add @waiter to a work that is queued or runs. Return: 1 if
+ * @waiter will be completed; 0 if there is nothing to wait for; -EDEADLK; or
+ * FAIRWQ_AGAIN.
  */
-static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+static int try_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	long data;
-	int ret = 0;
 
-	waiter_init(waiter, work);
 	guard(rcu)();
 	/*
 	 * If the work was started, @last_runner is seen. Pairs with
 	 * fairwq_start_item(), as in fairwq_try_take().
 	 */
 	data = atomic_long_read_acquire(&work->data);
-	if (data)
-		ret = await_pending(fairwq_word_batch(data), work, waiter);
-	return ret ?: await_running(work, waiter);
+	switch (fairwq_word_state(data)) {
+	case FAIRWQ_STATE_QUEUED:
+	case FAIRWQ_STATE_PARKED:
+		return await_queued(fairwq_word_batch(data), work, waiter);
+	case FAIRWQ_STATE_LISTED:
+		return fairwq_waitlist_await(work, waiter);
+	case FAIRWQ_STATE_DELAYED:
+		/* One that fires is soon queued. */
+		if (timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
+			break;
+		return FAIRWQ_AGAIN;
+	case FAIRWQ_STATE_TAKEN:
+		return FAIRWQ_AGAIN;
+	default:
+		break;
+	}
+	return await_running(work, waiter);
 }
 
-/*
- * Check whether the caller is an item of a serializer in which @work waits
- * until it returns, and warn.
- */
-static bool work_is_behind(const struct fairwq_work *work)
+/* As try_await(), until it is known. What is in motion is soon elsewhere. */
+static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
-	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
+	int ret;
 
-	return WARN_ONCE(turn && serializer && fairwq_runner_is_of(serializer) &&
-			 serializer->max == 1,
-			 "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
-			 turn->func, turn->batch->pool->name, turn->batch->name, work->func);
-}
-
-/*
- * Sleep for a moment, because a call on another CPU moves a work, or its timer
- * fires. That ends soon, so it is polled.
- */
-static void poll_later(void)
-{
-	usleep_range(20, 100);
+	waiter->what = work;
+	init_completion(&waiter->done);
+	while ((ret = try_await(work, waiter)) == FAIRWQ_AGAIN)
+		cpu_relax();
+	return ret;
 }
 
 /*
@@ -348,8 +318,8 @@ static bool work_from_inside(const struct fairwq_work *work, const char *what)
 
 bool fairwq_work_flush(struct fairwq_work *work)
 {
+	const struct fairwq_runner *runner = fairwq_runner_of_item();
 	struct fairwq_waiter waiter;
-	bool waited = false;
 	int ret;
 
 	if (WARN_ON_ONCE(!work))
@@ -358,15 +328,12 @@ bool fairwq_work_flush(struct fairwq_work *work)
 	if (work_from_inside(work, __func__))
 		return false;
 	fairwq_lockdep_wait(&work->lockdep_map);
-	while ((ret = await(work, &waiter)) < 0) {
-		if (work_is_behind(work))
-			return false;
-		waited = true;
-		if (!fairwq_waitlist_wait_work(work))
-			poll_later();
-	}
-	if (!ret)
-		return waited;
+	ret = await(work, &waiter);
+	WARN_ONCE(ret < 0, "fairwq: item %ps of batch %s/%s would wait for %ps, behind it in its serializer\n",
+		  runner->turn.func, runner->turn.batch->pool->name, runner->turn.batch->name,
+		  work->func);
+	if (ret <= 0)
+		return false;
 	fairwq_check_reclaim(waiter.for_reclaim);
 	wait_for_completion(&waiter.done);
 	return true;
@@ -389,43 +356,6 @@ static void disable_item(struct fairwq_work *work)
 	smp_mb();
 }
 
-/* Wait until a work that is disabled, and not pending, does not run. */
-static void wait_for_run(struct fairwq_work *work)
-{
-	struct fairwq_waiter waiter;
-	bool runs;
-
-	waiter_init(&waiter, work);
-	scoped_guard(rcu)
-		runs = await_running(work, &waiter);
-	if (runs)
-		wait_for_completion(&waiter.done);
-}
-
-/*
- * Cancel, then wait until the work is neither pending nor running. From its own
- * function neither its run nor the end of a grace period is waited for.
- */
-static bool cancel_and_wait(struct fairwq_work *work, const char *what)
-{
-	bool inside = work_from_inside(work, what);
-	int ret;
-
-	while ((ret = fairwq_try_take(work, 0)) < 0) {
-		if (inside && ret == FAIRWQ_IN_GRACE)
-			return false;
-		/* Not before its queue call has come to the point where that can be waited for. */
-		if (ret != FAIRWQ_IN_GRACE ||
-		    !flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later))
-			poll_later();
-	}
-	if (inside)
-		return ret;
-	fairwq_lockdep_wait(&work->lockdep_map);
-	wait_for_run(work);
-	return ret;
-}
-
 bool fairwq_work_disable(struct fairwq_work *work)
 {
 	if (WARN_ON_ONCE(!work))
@@ -435,13 +365,31 @@ bool fairwq_work_disable(struct fairwq_work *work)
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable);
 
+/* From @work's own function neither its run nor the end of a grace period is waited for. */
 bool fairwq_work_disable_sync(struct fairwq_work *work)
 {
+	struct fairwq_waiter waiter;
+	bool inside;
+	int ret;
+
 	if (WARN_ON_ONCE(!work))
 		return false;
 	might_sleep();
 	disable_item(work);
-	return cancel_and_wait(work, __func__);
+	inside = work_from_inside(work, __func__);
+	while ((ret = fairwq_try_take(work, 0)) < 0) {
+		if (inside && ret == FAIRWQ_IN_GRACE)
+			return false;
+		if (ret == FAIRWQ_IN_GRACE)
+			flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
+		cpu_relax();
+	}
+	if (inside)
+		return ret;
+	fairwq_lockdep_wait(&work->lockdep_map);
+	if (await(work, &waiter) > 0)
+		wait_for_completion(&waiter.done);
+	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_work_disable_sync);
 
@@ -488,7 +436,7 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (last->fired)
+	if (list_empty(&last->entry.node))
 		return NULL;
 	list_for_each_entry(work, &batch->fifo, node) {
 		if (work == &last->entry)
@@ -541,8 +489,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 			dropped(work);
 		raw_spin_lock_irqsave(&pool->lock, flags);
 	}
-	if (!marker.fired)
-		list_del(&marker.entry.node);	/* behind parts, so it is not the head */
+	list_del(&marker.entry.node);	/* behind parts, so it is not the head */
 	batch->nr_canceling--;
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);

@@ -68,13 +68,10 @@ static struct preempt_ops asleep_ops = {
 static void lose_fn(struct irq_work *lose)
 {
 	struct fairwq_runner *runner = container_of(lose, struct fairwq_runner, asleep.lose);
-	struct fairwq_pool *pool = runner->pool;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	guard(fairwq_kick)(runner->pool);
 	if (READ_ONCE(runner->asleep.sleeps))
 		fairwq_seat_lose_locked(runner);
-	fairwq_kick_unlock(pool, flags);
 }
 
 void fairwq_asleep_init(struct fairwq_runner *runner)
@@ -94,14 +91,6 @@ void fairwq_asleep_uninit(struct fairwq_runner *runner)
 
 #else
 
-/* The item sleeps. Its task may run before a tick finds that. */
-static void lose_locked(struct fairwq_runner *runner, u64 ns)
-{
-	if (runner->seated)
-		runner->asleep.lost_ns = ns;
-	fairwq_seat_lose_locked(runner);
-}
-
 /* A tick looks at a runner that has a turn. */
 void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 {
@@ -115,12 +104,15 @@ void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&runner->pool->lock);
 
 	slept = switches != asleep->switches || !task_is_running(task);
-	if (READ_ONCE(runner->nr_blocks) || !same)
-		;
-	else if (slept && ns - asleep->ns < TICK_NSEC / 2)
-		lose_locked(runner, ns);
-	else
-		fairwq_seat_regain_locked(runner);
+	if (same && !READ_ONCE(runner->nr_blocks)) {
+		if (slept && ns - asleep->ns < TICK_NSEC / 2) {
+			if (runner->seated)	/* its task may run before a tick finds that */
+				asleep->lost_ns = ns;
+			fairwq_seat_lose_locked(runner);
+		} else {
+			fairwq_seat_regain_locked(runner);
+		}
+	}
 	asleep->turn = runner->turn.number;
 	asleep->switches = switches;
 	asleep->ns = ns;

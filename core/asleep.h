@@ -6,18 +6,6 @@
 #include "types.h"
 
 #ifdef FAIRWQ_HAS_NOTIFIERS
-/*
- * Have the scheduler look for notifiers, or not. This waits for CPUs that go up
- * or down, so pools and runners must not do it.
- */
-static inline void fairwq_asleep_set(bool on)
-{
-	if (on)
-		preempt_notifier_inc();
-	else
-		preempt_notifier_dec();
-}
-
 void fairwq_asleep_init(struct fairwq_runner *runner);
 void fairwq_asleep_uninit(struct fairwq_runner *runner);
 
@@ -49,10 +37,6 @@ static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
 	return 0;
 }
 #else
-static inline void fairwq_asleep_set(bool on)
-{
-}
-
 static inline void fairwq_asleep_init(struct fairwq_runner *runner)
 {
 }

@@ -92,9 +92,9 @@ bool fairwq_burst_goes_on(struct fairwq_runner *runner,
 	if (data_race(batch->paused || batch->nr_canceling ||
 		      pool->crew.nr_active + !runner->seated > pool->crew.max_active))
 		return false;
-	if (runner->turn.nr == 1)
+	if (runner->turn.charge.nr == 1)
 		runner->burst = (struct fairwq_burst){ .due = fairwq_clock() + budget };
-	if (runner->turn.nr > BURST_ITEMS)
+	if (runner->turn.charge.nr > BURST_ITEMS)
 		return false;
 	return burst_has_budget(runner, batch);
 }

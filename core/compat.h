@@ -18,6 +18,7 @@
 
 #include <linux/cleanup.h>
 #include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/prefetch.h>
 #include <linux/timer.h>
 
@@ -60,6 +61,9 @@ static inline void fairwq_prefetchw(const void *p)
 /* FAIRWQ_TICKS=1 builds what a kernel without them gets, for tests. */
 #if defined(CONFIG_PREEMPT_NOTIFIERS) && !defined(FAIRWQ_TICKS)
 #define FAIRWQ_HAS_NOTIFIERS
+#else
+#define preempt_notifier_inc()
+#define preempt_notifier_dec()
 #endif
 
 /* Both names of timers changed in 6.16. */

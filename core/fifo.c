@@ -35,6 +35,8 @@
 /* For all that is not of a pool's turns: a pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
+/* Calls released(), which may sleep. So nothing else may be queued here. */
+struct workqueue_struct *fairwq_release_wq;
 
 /*
  * Under round robin, a turn of a batch that stays eligible writes five lines of
@@ -162,12 +164,10 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 		head = fairwq_head_locked(batch);
 		if (!(head->flags & FAIRWQ_WORK_BARRIER))
 			return;
-		list_del(&head->node);
+		list_del_init(&head->node);
 		barrier = container_of(head, struct fairwq_barrier, entry);
-		barrier->fired = true;
 		if (!barrier->done)
 			continue;
-		WARN_ON_ONCE(batch->flush);
 		batch->color ^= 1;
 		batch->flush = barrier->done;
 		if (!batch->in_flight[!batch->color])
@@ -220,15 +220,14 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	/* One store for each field: the compiler clears a whole struct by a slow loop. */
 	turn->batch = batch;
 	turn->func = work->func;
-	turn->id = work;
 	turn->serializer = work->serializer;
 	turn->stamp = fairwq_stamp_ns(work->stamp);
 	turn->number = ++pool->crew.turn_number;
-	turn->color = batch_color_locked(batch, work);
+	turn->charge.color = batch_color_locked(batch, work);
 	turn->timed = false;
 	turn->slept = false;
-	turn->nr = 1;
-	turn->took = 0;
+	turn->charge.nr = 1;
+	turn->charge.took = 0;
 	turn->later = 0;
 	pool->crew.nr_taken++;
 	if (unlikely(!list_empty(&pool->waits.works)) &&
@@ -253,7 +252,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	/* The next turn's list_del() writes to the item after the next. */
 	fairwq_prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
-	fairwq_policy_charge_locked(turn);
+	fairwq_policy_charge_locked(turn, work);
 	batch_new_head_locked(batch);
 }
 
@@ -268,18 +267,16 @@ void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_w
 	lockdep_assert_held(&batch->pool->lock);
 
 	work->flags = FAIRWQ_WORK_FORK | FAIRWQ_WORK_COUNTED |
-		      (turn->color ? FAIRWQ_WORK_COLOR : 0);
-	work->stamp = 0;
-	batch->in_flight[turn->color]++;
+		      (turn->charge.color ? FAIRWQ_WORK_COLOR : 0);
+	batch->in_flight[turn->charge.color]++;
 	fairwq_fifo_put_back_locked(batch, work);
 }
 
-/* Take the head out of the FIFO to park it, as it still runs. It counts as in flight. */
+/* Park the head, which still runs, and is in no list of @batch any more. It counts as in flight. */
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	list_del(&work->node);
 	if (batch_color_locked(batch, work))
 		work->flags |= FAIRWQ_WORK_COLOR;
 	work->flags |= FAIRWQ_WORK_COUNTED;
@@ -329,11 +326,11 @@ static void turn_stats_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_batch_stats *stats = batch->stats;
-	u64 each = turn->took, known;
+	u64 each = turn->charge.took, known;
 
-	if (turn->took) {
-		if (turn->nr > 1)
-			each = max(div_u64(each, turn->nr), 1ULL);
+	if (turn->charge.took) {
+		if (turn->charge.nr > 1)
+			each = max(div_u64(each, turn->charge.nr), 1ULL);
 		if (stats->hists)
 			fairwq_hist_add(&stats->hists->run, each);
 	}
@@ -359,7 +356,7 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 	    !fairwq_fifo_is_idle_locked(batch) || !fairwq_inbox_is_empty(batch))
 		return;
 	batch->reaping = true;
-	queue_work(fairwq_reap_wq, &batch->reap_work);
+	queue_work(batch->released ? fairwq_release_wq : fairwq_reap_wq, &batch->reap_work);
 }
 
 /*
@@ -378,18 +375,20 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 	fairwq_fifo_reap_locked(batch);
 }
 
-/* Count what @turn has done in its batch, all but its last item. */
+/* Count what @turn has done in its batch, all but its last item. Its last function has returned. */
 static void turn_count_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
-	unsigned int more = turn->nr - 1;
+	unsigned int more = turn->charge.nr - 1;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->done += more;
 	batch->pool->crew.nr_taken += more;
-	if (turn->took || turn->stamp || turn->slept)
+	if (turn->charge.took || turn->stamp || turn->slept)
 		turn_stats_locked(turn);
+	if (unlikely(!list_empty(&batch->pool->waits.works)))
+		fairwq_waiters_done_locked(batch->pool, turn->number);
 }
 
 /* Hand a turn whose function has returned over to @async; it stays in flight. */
@@ -400,59 +399,35 @@ void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *as
 	lockdep_assert_held(&pool->lock);
 
 	turn_count_locked(turn);
-	if (unlikely(!list_empty(&pool->waits.works)))
-		fairwq_waiters_done_locked(pool, turn->number);
 	async->serializer = turn->serializer;
-	async->color = turn->color;
-	async->out_of_rank = turn->out_of_rank;
-	async->policy_gen = turn->policy_gen;
-	async->charged = turn->charged;
-	async->took = turn->took + turn->later;
-	async->nr = turn->nr;
+	async->charge = turn->charge;
+	async->charge.took += turn->later;
 	async->runner = NULL;
-	fairwq_seat_count_async_locked(pool, 1);
+	pool->crew.nr_async++;
+	fairwq_seat_update_locked(pool);
 	turn->async = NULL;
 	turn->batch = NULL;
 }
 
-/* End a turn that was handed over: settle, once, what it cost with and after its function. */
-void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairwq_async *async,
-				  u64 cost_ns)
+/* Settle a turn of @batch that has ended, once, by what it took. */
+void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge)
 {
-	const struct fairwq_turn turn = {
-		.batch = batch,
-		.out_of_rank = async->out_of_rank,
-		.policy_gen = async->policy_gen,
-		.charged = async->charged,
-		.took = async->took + cost_ns,
-		.nr = async->nr,
-	};
-
 	lockdep_assert_held(&batch->pool->lock);
 
-	fairwq_seat_count_async_locked(batch->pool, -1);
 	batch->done++;
-	fairwq_fifo_turn_over_locked(batch, async->color);
-	fairwq_policy_settle_locked(&turn);	/* last, as in fairwq_fifo_turn_end_locked() */
+	fairwq_fifo_turn_over_locked(batch, charge->color);
+	/*
+	 * Last: a batch that was at its limit joins the tree above, and must
+	 * join as one with a turn in flight.
+	 */
+	fairwq_policy_settle_locked(batch, charge);
 }
 
 /* Account @turn to its batch. Its last function has returned. */
 void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
 {
-	struct fairwq_batch *batch = turn->batch;
-
-	lockdep_assert_held(&batch->pool->lock);
-
 	turn_count_locked(turn);
-	batch->done++;
-	if (unlikely(!list_empty(&batch->pool->waits.works)))
-		fairwq_waiters_done_locked(batch->pool, turn->number);
-	fairwq_fifo_turn_over_locked(batch, turn->color);
-	/*
-	 * Last: a batch that was at its limit joins the tree above, and must
-	 * join as one with a turn in flight.
-	 */
-	fairwq_policy_settle_locked(turn);
+	fairwq_fifo_settle_locked(turn->batch, &turn->charge);
 }
 
 /*

@@ -7,13 +7,12 @@
 
 /*
  * A barrier: a place in a batch's FIFO. It fires when everything before it has
- * been taken, and sets @fired. With @done, the batch changes its color, and
+ * been taken, and leaves the FIFO. With @done, the batch changes its color, and
  * that is completed when the turns of the other color have ended.
  */
 struct fairwq_barrier {
 	struct fairwq_work entry;	/* P: in batch->fifo */
 	struct completion *done;	/* I */
-	bool fired;			/* P */
 };
 
 /* Return the first item of @batch. Its FIFO must not be empty. */
@@ -37,7 +36,7 @@ static inline u64 fairwq_age_us(u64 stamp)
 	return (u64)jiffies_to_msecs(jiffies - (unsigned long)(stamp >> 1)) * USEC_PER_MSEC;
 }
 
-extern struct workqueue_struct *fairwq_reap_wq;
+extern struct workqueue_struct *fairwq_reap_wq, *fairwq_release_wq;
 
 void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
@@ -51,8 +50,7 @@ bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async);
-void fairwq_fifo_async_end_locked(struct fairwq_batch *batch, const struct fairwq_async *async,
-				  u64 cost_ns);
+void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge);
 void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
 void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work);

@@ -5,7 +5,7 @@
  *
  *   a queue call --> works ---------------------------------> fifo
  *        |             ^   fairwq_fifo_take_over_locked()
- *        +--> held ----+   fairwq_inbox_put_locked()
+ *        +--> held ----+   fairwq_inbox_arrive_locked()
  *             by a timer, a grace period or a serializer
  *
  * There are two places, because then producers and runners do not write the
@@ -92,20 +92,18 @@ bool fairwq_inbox_forget_locked(struct fairwq_batch *batch)
 	return unlikely(batch->disposed);
 }
 
-/* Link a work that was pending elsewhere. Return: as fairwq_inbox_link_locked(). */
-bool fairwq_inbox_put_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+/*
+ * Link a work that was pending elsewhere; with @held it was counted for that.
+ * Return: as fairwq_inbox_link_locked().
+ */
+bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work, bool held)
 {
 	lockdep_assert_held(&batch->inbox.lock);
 
+	if (held)
+		fairwq_inbox_forget_locked(batch);
 	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
 	return fairwq_inbox_link_locked(batch, work);
-}
-
-/* Link a work that was held. Return: as fairwq_inbox_link_locked(). */
-bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work)
-{
-	fairwq_inbox_forget_locked(batch);
-	return fairwq_inbox_put_locked(batch, work);
 }
 
 /*
@@ -121,27 +119,11 @@ bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed
 	lockdep_assert_held(&inbox->lock);
 
 	if (!delay || inbox->hurry)
-		return fairwq_inbox_arrive_locked(batch, &dwork->work);
+		return fairwq_inbox_arrive_locked(batch, &dwork->work, true);
 	atomic_long_set(&dwork->work.data, fairwq_word(batch, FAIRWQ_STATE_DELAYED));
 	hlist_add_head(&dwork->work.later, &inbox->delayed);
 	/* A longer one would look as if it was over. */
 	dwork->timer.expires = jiffies + min(delay, MAX_JIFFY_OFFSET);
 	add_timer(&dwork->timer);
 	return false;
-}
-
-/*
- * Delete the timer of a work, if the work is DELAYED in @batch. It is held by
- * the caller then.
- * Return: false if it is not so, or the timer fires on another CPU.
- */
-bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork)
-{
-	lockdep_assert_held(&batch->inbox.lock);
-
-	if (atomic_long_read(&dwork->work.data) != fairwq_word(batch, FAIRWQ_STATE_DELAYED) ||
-	    !timer_delete(&dwork->timer))
-		return false;
-	hlist_del(&dwork->work.later);
-	return true;
 }

@@ -16,11 +16,9 @@
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work);
-bool fairwq_inbox_put_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work);
+bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work, bool held);
 bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			       unsigned long delay);
-bool fairwq_inbox_undelay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork);
 bool fairwq_inbox_forget_locked(struct fairwq_batch *batch);
 
 /*
@@ -89,7 +87,8 @@ static inline int fairwq_refusal_locked(struct fairwq_batch *batch)
 
 /*
  * Claim @work: change its word from 0 to @state in @batch. The caller puts it
- * where that says, before it drops the lock of that place.
+ * where that says, before it drops the lock of that place, or lets interrupts
+ * come if it is TAKEN.
  *
  * Full barrier, also where the call returns 0: the run to come sees the
  * caller's stores before the call. Pairs with the one in fairwq_start_item().

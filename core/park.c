@@ -18,7 +18,6 @@
  * Locking: runner->park_lock for the list of one runner. A work gets into the
  * list and out of it under the pool->lock of its batch, too. That may be any
  * pool's.
- * Invariant: runner->has_parked is set while runner->parked is not empty.
  * Model: tests/models/park.pml.
  *
  * Limits: to find a parked work of a batch all runners of all pools are looked
@@ -39,11 +38,11 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 		    struct fairwq_work *work)
 {
 	guard(raw_spinlock)(&other->park_lock);
-	WRITE_ONCE(other->has_parked, true);
+	list_move_tail(&work->node, &other->parked);
 	/*
-	 * Store @has_parked, then load @current_work. Pairs with the full
-	 * barriers in fairwq_start_item() and fairwq_end_current(). Either
-	 * @other sees @has_parked, or this CPU sees another work in
+	 * Store @parked, then load @current_work. Pairs with the full barriers
+	 * in fairwq_start_item() and fairwq_end_current(). Either @other sees
+	 * that @parked is not empty, or this CPU sees another work in
 	 * @current_work. Model: tests/models/park.pml.
 	 */
 	smp_mb();
@@ -54,10 +53,9 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 	 */
 	if (smp_load_acquire(&other->current_work) == work) {
 		fairwq_fifo_park_locked(batch, work);
-		list_add_tail(&work->node, &other->parked);
 		return true;
 	}
-	WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
+	list_move(&work->node, &batch->fifo);	/* nobody has seen it elsewhere */
 	return false;
 }
 
@@ -113,7 +111,6 @@ void fairwq_unpark_work_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	batch->nr_parked--;
 	guard(raw_spinlock)(&other->park_lock);
 	list_del(&work->node);
-	WRITE_ONCE(other->has_parked, !list_empty(&other->parked));
 }
 
 /*
@@ -139,7 +136,6 @@ struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
 			if (fairwq_work_batch(work) == batch)
 				return work;
 	}
-	WARN_ON_ONCE(1);
 	return NULL;
 }
 
@@ -174,21 +170,17 @@ void fairwq_unpark(struct fairwq_runner *runner)
 {
 	struct fairwq_batch *batch, *now;
 	struct fairwq_work *work;
-	struct fairwq_pool *pool;
-	unsigned long flags;
 
 	guard(rcu)();
 	while (first_parked(runner, &batch)) {
 		/* A cancel on top takes the work out, as it stays in the list until then. */
-		pool = batch->pool;
-		raw_spin_lock_irqsave(&pool->lock, flags);
+		guard(fairwq_kick)(batch->pool);
 		/* The first one may have been cancelled since. Under the lock it stays. */
 		work = first_parked(runner, &now);
 		if (work && now == batch) {
 			fairwq_unpark_work_locked(batch, work);
-			pool->tally.counter[FAIRWQ_PARKED]++;
+			batch->pool->tally.counter[FAIRWQ_PARKED]++;
 			fairwq_fifo_put_back_locked(batch, work);
 		}
-		fairwq_kick_unlock(pool, flags);
 	}
 }

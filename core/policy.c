@@ -79,14 +79,6 @@ static_assert((FAIRWQ_COST_MAX_NS << FAIRWQ_COST_NS_SHIFT) * 100 <= FAIRWQ_MAX_L
  */
 #define RECENT_TURNS	256
 
-/*
- * Most that is charged before a turn has ended; the rest follows at its end.
- * Without it a guess could feed itself. An item that waits for a later one of
- * its own batch waits as long as the batch was charged. That time is the next
- * guess.
- */
-#define GUESS_MAX_NS	FAIRWQ_RUN_TIME_MAX_NS
-
 /* Note a turn of @units. */
 static void note_recent(struct fairwq_recent *recent, u64 units)
 {
@@ -95,12 +87,6 @@ static void note_recent(struct fairwq_recent *recent, u64 units)
 		return;
 	recent->longest[1] = recent->longest[0];
 	recent->longest[0] = 0;
-}
-
-/* Return the longest of the recent turns; 0 if there were none. */
-static u32 longest_of(const struct fairwq_recent *recent)
-{
-	return max(recent->longest[0], recent->longest[1]);
 }
 
 /* ---- fair time -------------------------------------------------------- */
@@ -117,18 +103,24 @@ static u32 time_first(const struct fairwq_pool *pool, const struct fairwq_work *
 static u32 time_charge(struct fairwq_turn *turn)
 {
 	struct fairwq_batch_stats *stats = turn->batch->stats;
-	u64 guess = max_t(u64, ewma_fairwq_run_read(&stats->run_avg), longest_of(&stats->recent));
+	u64 guess = max3((u64)ewma_fairwq_run_read(&stats->run_avg),
+			 (u64)stats->recent.longest[0], (u64)stats->recent.longest[1]);
 
 	turn->timed = true;
-	guess = min(guess, GUESS_MAX_NS);
+	/*
+	 * The rest follows at its end. Without this a guess could feed itself:
+	 * an item that waits for a later one of its own batch waits as long as
+	 * the batch was charged, and that time is the next guess.
+	 */
+	guess = min(guess, FAIRWQ_RUN_TIME_MAX_NS);
 	return clamp_t(u64, guess ?: fairwq_slice_ns(turn->batch->pool), 1, U32_MAX);
 }
 
-static u64 time_settle(const struct fairwq_turn *turn)
+static u64 time_settle(struct fairwq_batch *batch, const struct fairwq_charge *charge)
 {
-	u64 took = min(turn->took, FAIRWQ_COST_MAX_NS);
+	u64 took = min(charge->took, FAIRWQ_COST_MAX_NS);
 
-	note_recent(&turn->batch->stats->recent, div_u64(took, turn->nr));
+	note_recent(&batch->stats->recent, div_u64(took, charge->nr));
 	return took;
 }
 
@@ -138,20 +130,6 @@ static u64 time_settle(const struct fairwq_turn *turn)
 static u32 cost_first(const struct fairwq_pool *pool, const struct fairwq_work *work)
 {
 	return work && fairwq_is_of_client(work) ? pool->cost(work) ?: 1 : 1;
-}
-
-static u32 cost_charge(struct fairwq_turn *turn)
-{
-	struct fairwq_tree *tree = &turn->batch->pool->tree;
-
-	/* No turn is like another one. The last that is known is this one. */
-	tree->turn = cost_first(turn->batch->pool, turn->id);	/* it has not started */
-	return tree->turn;
-}
-
-static u64 cost_settle(const struct fairwq_turn *turn)
-{
-	return turn->charged;
 }
 
 const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
@@ -164,7 +142,7 @@ const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES] = {
 	},
 	[FAIRWQ_FAIR_COST] = {
 		.name = "fair_cost", .shift = FAIRWQ_COST_NS_SHIFT, .shown = 1, .needs_cost = true,
-		.first = cost_first, .charge = cost_charge, .settle = cost_settle,
+		.first = cost_first,
 	},
 };
 
@@ -200,22 +178,25 @@ void fairwq_policy_set_unit_locked(struct fairwq_pool *pool)
 			     fairwq_policy_first_locked(pool, NULL));
 }
 
-/* Charge the batch for a turn that it takes. It must still be eligible. */
-void fairwq_policy_charge_locked(struct fairwq_turn *turn)
+/* Charge the batch for a turn that begins with @work. It must still be eligible. */
+void fairwq_policy_charge_locked(struct fairwq_turn *turn, const struct fairwq_work *work)
 {
 	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
 	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
+	struct fairwq_charge *charge = &turn->charge;
 
 	lockdep_assert_held(&pool->lock);
 
-	turn->policy_gen = pool->policy_gen;
-	turn->charged = 1;
-	if (policy->charge) {
-		turn->charged = policy->charge(turn);
-		note_max_cost_locked(batch, turn->charged);
-	}
-	turn->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, turn->charged);
+	charge->policy_gen = pool->policy_gen;
+	charge->charged = policy->charge ? policy->charge(turn) :
+					   fairwq_policy_first_locked(pool, work);
+	if (policy->first)
+		note_max_cost_locked(batch, charge->charged);
+	/* Where no turn is like another one, the last that is known is this one. */
+	if (policy->needs_cost)
+		pool->tree.turn = charge->charged;
+	charge->out_of_rank = fairwq_tree_charge(&pool->tree, &batch->node, charge->charged);
 }
 
 /*
@@ -225,9 +206,8 @@ void fairwq_policy_charge_locked(struct fairwq_turn *turn)
  * The tree must be told of the other items of a burst, too, because the batch
  * may have come back to it while its burst was under way.
  */
-void fairwq_policy_settle_locked(const struct fairwq_turn *turn)
+void fairwq_policy_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge)
 {
-	struct fairwq_batch *batch = turn->batch;
 	struct fairwq_pool *pool = batch->pool;
 	const struct fairwq_policy_ops *policy = fairwq_policy_of(pool);
 	s64 delta;
@@ -235,16 +215,13 @@ void fairwq_policy_settle_locked(const struct fairwq_turn *turn)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (turn->policy_gen != pool->policy_gen)
+	if (charge->policy_gen != pool->policy_gen)
 		return;
-	cost = policy->settle ? policy->settle(turn) : turn->nr;
-	delta = cost - turn->charged;	/* less than 0 if the guess was too high */
-	fairwq_tree_correct(&pool->tree, &batch->node, delta);
-	if (!delta)
-		return;
-	note_max_cost_locked(batch, cost);
-	if (turn->out_of_rank)
-		fairwq_tree_pay(&pool->tree, &batch->node, delta);
+	cost = policy->settle ? policy->settle(batch, charge) : (u64)charge->charged * charge->nr;
+	delta = cost - charge->charged;	/* less than 0 if the guess was too high */
+	fairwq_tree_correct(&pool->tree, &batch->node, delta, charge->out_of_rank);
+	if (delta)
+		note_max_cost_locked(batch, cost);
 }
 
 /* Begin a generation of charges after a change of the policy. No batch may be in the tree. */

@@ -33,15 +33,16 @@ struct fairwq_policy_ops {
 	bool needs_cost;		/* the pool's cost() says what each item costs: no bursts */
 
 	/*
-	 * Each returns units, under pool->lock. Without it, a turn counts 1 for
-	 * each item.
+	 * Each returns units, under pool->lock.
 	 *
 	 * For the first turn of a batch, which begins with @work; or, if that
-	 * is NULL, of any.
+	 * is NULL, of any. Without it: 1.
 	 */
 	u32 (*first)(const struct fairwq_pool *pool, const struct fairwq_work *work);
-	u32 (*charge)(struct fairwq_turn *turn);	/* for @turn, which begins */
-	u64 (*settle)(const struct fairwq_turn *turn);	/* for @turn, which has ended */
+	/* For @turn, which begins. Without it: as @first, for each turn. */
+	u32 (*charge)(struct fairwq_turn *turn);
+	/* For a turn of @batch that has ended. Without it: what was charged, for each item. */
+	u64 (*settle)(struct fairwq_batch *batch, const struct fairwq_charge *charge);
 };
 
 extern const struct fairwq_policy_ops fairwq_policies[FAIRWQ_NR_POLICIES];
@@ -52,8 +53,8 @@ static inline const struct fairwq_policy_ops *fairwq_policy_of(const struct fair
 	return &fairwq_policies[READ_ONCE(pool->policy)];
 }
 
-void fairwq_policy_charge_locked(struct fairwq_turn *turn);
-void fairwq_policy_settle_locked(const struct fairwq_turn *turn);
+void fairwq_policy_charge_locked(struct fairwq_turn *turn, const struct fairwq_work *work);
+void fairwq_policy_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge);
 u32 fairwq_policy_first_locked(const struct fairwq_pool *pool, const struct fairwq_work *work);
 void fairwq_policy_set_unit_locked(struct fairwq_pool *pool);
 void fairwq_policy_begin_locked(struct fairwq_pool *pool);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Push: what a queue call does, and what ends a hold on a work. */
+/* Push: what a queue call does when it has linked its work, and what ends a hold. */
 #ifndef FAIRWQ_PUSH_H
 #define FAIRWQ_PUSH_H
 
@@ -9,10 +9,7 @@
 void fairwq_activate(struct fairwq_batch *batch);
 void fairwq_reap(struct fairwq_batch *batch);
 void fairwq_let_go(struct fairwq_batch *batch);
-int fairwq_push(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_arrive(struct fairwq_work *work);
-void fairwq_delay_timer_fn(struct timer_list *timer);
-bool fairwq_delay_end(struct fairwq_delayed_work *dwork);
 void fairwq_delays_end(struct fairwq_batch *batch);
 
 #endif /* FAIRWQ_PUSH_H */

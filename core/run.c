@@ -62,9 +62,10 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	bool timed = turn->timed || trace_fairwq_start_enabled() || trace_fairwq_end_enabled();
 	u64 start = timed || turn->stamp ? fairwq_clock() : 0;
 	unsigned long switches = state->self->nvcsw;
+	u64 run = 0;
 
 	/* Put back what waited for the last item. What waits for @work stays parked. */
-	if (unlikely(READ_ONCE(runner->has_parked)))
+	if (unlikely(!list_empty(&runner->parked)))
 		fairwq_unpark(runner);
 	turn->wait = turn->stamp && start > turn->stamp ? start - turn->stamp : 0;
 	trace_fairwq_start(turn, work);
@@ -73,17 +74,16 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
 	fairwq_forks_end(runner);
 	if (unlikely(runner->nr_blocks))
 		end_blocks(runner);
-	turn->run = 0;
 	if (timed) {
 		/* The clock may step back a little. */
-		turn->run = max_t(s64, fairwq_clock() - start, 1);
-		turn->took += turn->run;
+		run = max_t(s64, fairwq_clock() - start, 1);
+		turn->charge.took += run;
 	}
 	if (unlikely(state->self->nvcsw != switches))
 		turn->slept = true;
-	trace_fairwq_end(turn, work);
-	/* A hint: @has_parked is looked at again when the next item starts. */
-	if (unlikely(READ_ONCE(runner->has_parked)))
+	trace_fairwq_end(turn, work, run);
+	/* A hint: @parked is looked at again when the next item starts. */
+	if (unlikely(!list_empty(&runner->parked)))
 		fairwq_end_current(runner);
 	/* Between short items one of these a tick is enough, if nothing asks for more. */
 	if (unlikely(need_resched() || time_after(jiffies, runner->started))) {
@@ -164,7 +164,7 @@ static void turn_end_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&runner->pool->lock);
 
 	runner->pool->crew.nr_quick -= turn->quick;
-	turn->took += turn->later;
+	turn->charge.took += turn->later;
 	fairwq_fifo_turn_end_locked(turn);
 	turn->batch = NULL;
 }

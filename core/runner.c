@@ -25,8 +25,6 @@
  */
 DEFINE_XARRAY_ALLOC1(fairwq_runners);
 
-static u32 fairwq_next_runner_id;
-
 /* The main loop of all runners. Its file is above this one, so it is handed in. */
 static work_func_t fairwq_runner_fn;
 
@@ -88,18 +86,12 @@ bool fairwq_runner_is_of(const struct fairwq_serializer *serializer)
 	return runner && runner->turn.batch && runner->turn.serializer == serializer;
 }
 
-/* Return the turn of @runner, or NULL. For that runner, or under the lock of its pool. */
-const struct fairwq_turn *fairwq_runner_turn(const struct fairwq_runner *runner)
-{
-	return runner->turn.batch ? &runner->turn : NULL;
-}
-
 /* Return the turn whose item the caller is, or NULL. */
 const struct fairwq_turn *fairwq_runner_own_turn(void)
 {
 	struct fairwq_runner *runner = fairwq_runner_current();
 
-	return runner ? fairwq_runner_turn(runner) : NULL;
+	return runner && runner->turn.batch ? &runner->turn : NULL;
 }
 
 /* ---- a call that is about to wait -------------------------------------- */
@@ -151,7 +143,6 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 					  gfp_t gfp)
 {
 	struct fairwq_runner *runner = kzalloc(sizeof(*runner), gfp);
-	int err;
 
 	if (!runner)
 		return NULL;
@@ -165,9 +156,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 	INIT_LIST_HEAD(&runner->forker.promoted);
 	runner->forker.forks.hungry = &pool->crew.hungry;
 	runner->pool = pool;
-	err = xa_alloc_cyclic(&fairwq_runners, &runner->id, runner, xa_limit_32b,
-			      &fairwq_next_runner_id, gfp);
-	if (err < 0) {
+	if (xa_alloc(&fairwq_runners, &runner->id, runner, xa_limit_32b, gfp)) {
 		kfree(runner);
 		return NULL;
 	}

@@ -39,7 +39,7 @@ struct fairwq_crew {
 	struct list_head idle;		/* P: runners; the last to run is first */
 	unsigned long began_at;		/* P: jiffies when a turn began last */
 	u64 turn_number;		/* P: number of the turn that was taken last */
-	u64 nr_taken;			/* P: items that were taken: a counter, see stats.h */
+	u64 nr_taken;			/* P: items that were taken; "reset" sets it to 0 */
 
 	unsigned int max_active;	/* p: a hint for a burst */
 	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
@@ -79,7 +79,6 @@ struct fairwq_asleep {
 
 void fairwq_runner_yield_locked(struct fairwq_batch *batch);
 struct fairwq_runner *fairwq_runner_current(void);
-const struct fairwq_turn *fairwq_runner_turn(const struct fairwq_runner *runner);
 const struct fairwq_turn *fairwq_runner_own_turn(void);
 struct fairwq_runner *fairwq_runner_of_item(void);
 bool fairwq_runner_is_of(const struct fairwq_serializer *serializer);

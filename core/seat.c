@@ -88,7 +88,7 @@ bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool)
  * Call this where a number that @seats depends on, or @nr_active, has changed.
  * Model: tests/models/seat.pml.
  */
-static void update_seats_locked(struct fairwq_pool *pool)
+void fairwq_seat_update_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_crew *crew = &pool->crew;
 	unsigned int room = room_locked(pool);
@@ -100,36 +100,6 @@ static void update_seats_locked(struct fairwq_pool *pool)
 	hungry = crew->nr_active < crew->seats;
 	if (hungry != crew->hungry)
 		WRITE_ONCE(crew->hungry, hungry);
-}
-
-/* Change the number of seats. */
-void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active)
-{
-	lockdep_assert_held(&pool->lock);
-
-	WRITE_ONCE(pool->crew.max_active, max_active);
-	update_seats_locked(pool);
-}
-
-/* Count @n more turns that go on after their function. */
-void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n)
-{
-	lockdep_assert_held(&pool->lock);
-
-	pool->crew.nr_async += n;
-	update_seats_locked(pool);
-}
-
-/* Set the pool's timer for @at, in jiffies, unless it is set for an earlier time. */
-void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at)
-{
-	struct timer_list *tick = &pool->watch.tick;
-
-	lockdep_assert_held(&pool->lock);
-
-	/* If it is about to be called, that looks at the pool after this section. */
-	if (!data_race(timer_pending(tick)) || time_before(at, tick->expires))
-		mod_timer(tick, at);
 }
 
 /*
@@ -167,7 +137,7 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 
 	if (pool->crew.nr_active >= pool->crew.seats)
 		return NULL;
-	fairwq_tick_locked(pool, jiffies);
+	timer_reduce(&pool->watch.tick, jiffies);
 	runner = idle_runner_locked(pool);
 	if (!runner) {
 		queue_work(pool->wq, &pool->crew.grow);
@@ -176,7 +146,7 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 	list_del_init(&runner->idle_node);
 	WRITE_ONCE(runner->seated, true);
 	pool->crew.nr_active++;
-	update_seats_locked(pool);
+	fairwq_seat_update_locked(pool);
 	pool->tally.counter[FAIRWQ_KICKS]++;
 	return runner;
 }
@@ -191,7 +161,7 @@ void fairwq_seat_leave_locked(struct fairwq_runner *runner)
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
 	WRITE_ONCE(runner->seated, false);
 	pool->crew.nr_active--;
-	update_seats_locked(pool);
+	fairwq_seat_update_locked(pool);
 	list_add(&runner->idle_node, &pool->crew.idle);
 	trace_fairwq_runner(pool, runner, "idle");
 }
@@ -278,7 +248,7 @@ static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 	WRITE_ONCE(runner->seated, !asleep);
 	pool->crew.nr_active += asleep ? -1 : 1;
 	pool->crew.nr_asleep += asleep ? 1 : -1;
-	update_seats_locked(pool);
+	fairwq_seat_update_locked(pool);
 }
 
 /*
@@ -308,7 +278,7 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
 	set_asleep_locked(runner, false);
-	fairwq_tick_locked(runner->pool, jiffies);
+	timer_reduce(&runner->pool->watch.tick, jiffies);
 }
 
 /*
@@ -317,17 +287,11 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
  */
 void fairwq_seat_block(struct fairwq_runner *runner)
 {
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_runner *kick;
-
 	WRITE_ONCE(runner->nr_blocks, runner->nr_blocks + 1);
 	if (runner->nr_blocks > 1)
 		return;
-	raw_spin_lock_irq(&pool->lock);
+	guard(fairwq_kick)(runner->pool);
 	fairwq_seat_lose_locked(runner);
-	kick = fairwq_kick_locked(pool);
-	raw_spin_unlock_irq(&pool->lock);
-	fairwq_kick_send(kick);
 }
 
 /* The item goes on. Model: tests/models/seat.pml. */

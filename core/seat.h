@@ -10,16 +10,14 @@ static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
 
-	return pool->tree.nr_eligible && pool->crew.seats;
+	return pool->tree.eligible && pool->crew.seats;
 }
 
-void fairwq_tick_locked(struct fairwq_pool *pool, unsigned long at);
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
 void fairwq_seat_regain_locked(struct fairwq_runner *runner);
 void fairwq_seat_lose_locked(struct fairwq_runner *runner);
-void fairwq_seat_set_max_locked(struct fairwq_pool *pool, unsigned int max_active);
-void fairwq_seat_count_async_locked(struct fairwq_pool *pool, int n);
+void fairwq_seat_update_locked(struct fairwq_pool *pool);
 void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);
 bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool);
 bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool);
@@ -29,6 +27,11 @@ struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
 void fairwq_kick_send_to(struct fairwq_runner *runner, int cpu);
 void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 	__releases(&pool->lock);
+
+/* Hold pool->lock, and kick a runner at the end if more can be done. */
+DEFINE_LOCK_GUARD_1(fairwq_kick, struct fairwq_pool,
+		    raw_spin_lock_irqsave(&_T->lock->lock, _T->flags),
+		    fairwq_kick_unlock(_T->lock, _T->flags), unsigned long flags)
 
 /* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
 static inline void fairwq_kick_send(struct fairwq_runner *runner)
@@ -49,8 +52,8 @@ static inline void fairwq_seat_return_locked(struct fairwq_runner *runner)
 
 	if (unlikely(!runner->seated))
 		fairwq_seat_regain_locked(runner);
-	if (unlikely(runner->away && turn->took)) {
-		turn->took = max_t(s64, turn->took - runner->away, 1);
+	if (unlikely(runner->away && turn->charge.took)) {
+		turn->charge.took = max_t(s64, turn->charge.took - runner->away, 1);
 		runner->away = 0;
 	}
 }

@@ -19,8 +19,8 @@
  *          batch->fifo
  * parked   runner->parked          its last run ends: pool->lock    takes it out
  * listed   waits in a serializer   lock of the serializer           takes it out
- * delayed  inbox->delayed, its     the timer, under inbox->lock     deletes the timer; tries
- *          timer is set                                             again if that fires
+ * delayed  inbox->delayed, its     the timer, or who deletes that,  deletes the timer; tries
+ *          timer is set            under inbox->lock                again if it is gone
  * grace    RCU has it              RCU, under inbox->lock           returns false, or waits
  * taken    a call moves it to      that call, with interrupts off   tries again
  *          another place
@@ -83,11 +83,6 @@ static inline struct fairwq_batch *fairwq_word_batch(long word)
 static inline struct fairwq_batch *fairwq_work_batch(const struct fairwq_work *work)
 {
 	return fairwq_word_batch(atomic_long_read(&work->data));
-}
-
-static inline bool fairwq_work_pending_in(const struct fairwq_work *work, enum fairwq_state state)
-{
-	return fairwq_word_state(atomic_long_read(&work->data)) == state;
 }
 
 /*

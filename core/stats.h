@@ -30,14 +30,12 @@ static inline u64 fairwq_clock(void)
 
 /* Counters of a pool. They only grow, except that "reset" sets them to 0. */
 enum fairwq_counter {
-	FAIRWQ_TURNS,		/* items taken by runners; see fairwq_tally_locked() */
 	FAIRWQ_KICKS,		/* idle runners queued to the workqueue */
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and queued themselves */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
 	FAIRWQ_CANCELED,	/* items that a cancel took out of the queue */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that the watchdog reported as hung */
-	FAIRWQ_FLOW_FALLBACKS,	/* items of flows without memory or room; as above */
 	FAIRWQ_FAILURES,	/* failures that items have reported */
 	FAIRWQ_PROMOTED,	/* tasks that other runners could take */
 	FAIRWQ_STOLEN,		/* tasks that they took */
@@ -47,7 +45,8 @@ enum fairwq_counter {
 /* What is counted of a pool. */
 struct fairwq_tally {
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
-	atomic64_t flow_fallbacks;	/* A: a count, which orders nothing */
+	/* A: items of flows without memory or room; orders nothing */
+	atomic64_t flow_fallbacks;
 };
 
 /*

@@ -13,8 +13,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, under inbox->lock */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* a work is linked, its batch not yet activated */
 	FAIRWQ_POINT_BATCH_NEW,		/* a batch is to be made below this owner, or none */
-	FAIRWQ_POINT_BATCH_WAIT,	/* a flush saw the batch in its pool, no lock yet */
-	FAIRWQ_POINT_FILES_GO,		/* a pool is empty, and has its files in debugfs */
+	FAIRWQ_POINT_BATCH_WAIT,	/* a flush of the batch begins, no lock yet */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush reads where a work is */

@@ -71,8 +71,8 @@ TRACE_EVENT(fairwq_start,
 
 /* The function has returned; the work is only an address. */
 TRACE_EVENT(fairwq_end,
-	TP_PROTO(const struct fairwq_turn *turn, const void *work),
-	TP_ARGS(turn, work),
+	TP_PROTO(const struct fairwq_turn *turn, const void *work, u64 run),
+	TP_ARGS(turn, work, run),
 	TP_STRUCT__entry(
 		__string(pool, turn->batch->pool->name)
 		__string(batch, turn->batch->name)
@@ -85,7 +85,7 @@ TRACE_EVENT(fairwq_end,
 		fairwq_assign_str(batch, turn->batch->name);
 		__entry->work = work;
 		__entry->fn = turn->func;
-		__entry->run = turn->run;
+		__entry->run = run;
 	),
 	TP_printk("pool=%s batch=%s work=%p fn=%ps run=%llu", __get_str(pool),
 		  __get_str(batch), __entry->work, __entry->fn, __entry->run)

@@ -226,15 +226,6 @@ void fairwq_tree_set_starve_limit(struct fairwq_tree *tree, unsigned int starve_
 	WRITE_ONCE(tree->starve_limit, starve_limit);
 }
 
-/* Return the rank that a node stands below. */
-unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
-			      const struct fairwq_node *node)
-{
-	while (node->parent)
-		node = node->parent;
-	return node - tree->rank;
-}
-
 /* ---- becoming eligible, and no longer --------------------------------- */
 
 /*
@@ -312,7 +303,6 @@ void fairwq_tree_add(struct fairwq_tree *tree, struct fairwq_node *node)
 {
 	struct fairwq_node *parent = node->parent;
 
-	tree->nr_eligible++;
 	while (parent && !fairwq_node_eligible(node)) {
 		join(tree, node, parent);
 		insert(node, parent);
@@ -346,7 +336,6 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node)
 {
 	struct fairwq_node *parent = node->parent;
 
-	tree->nr_eligible--;
 	while (parent) {
 		take_out(node, parent);
 		leave(node, parent);
@@ -436,32 +425,9 @@ static void note_others(struct fairwq_tree *tree, unsigned int served, s64 cost)
 			note_waited(tree, i, cost);
 }
 
-/**
- * fairwq_tree_pay - correct what a priority pays for a turn before a higher
- * one's
- * @tree: the tree
- * @node: the leaf that took the turn
- * @cost: how much more it cost than was charged; less than 0: it cost less
- *
- * The caller must call this besides fairwq_tree_correct(), if
- * fairwq_tree_charge() returned true for the turn. The priority then waits
- * until others had service of @cost times the starve limit.
- */
-void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
-		     s64 cost)
+/* Charge a turn to @rank. Return: whether it is taken before one of a higher priority. */
+static bool note_rank(struct fairwq_tree *tree, unsigned int rank, u64 cost)
 {
-	tree->waited[fairwq_node_rank(tree, node)] -= starve_limit_of(tree) * cost;
-}
-
-/*
- * Charge a turn of @node to its rank.
- *
- * Return: whether it is taken before a turn of a higher priority.
- */
-static bool note_rank(struct fairwq_tree *tree, const struct fairwq_node *node, u64 cost)
-{
-	unsigned int rank = fairwq_node_rank(tree, node);
-
 	/* As a rule one rank alone has something to serve, and none has waited or owes. */
 	if (likely(tree->eligible == BIT(rank)) &&
 	    likely(!(tree->waited[0] | tree->waited[1] | tree->waited[2])))
@@ -501,20 +467,14 @@ static void advance_clock(struct fairwq_node *parent, u64 start)
 }
 
 /*
- * Charge service to @node, advance the parent's clock, and sort @node anew. The
- * clock must not pass siblings that wait, if @node is served out of its order.
+ * Charge service to @node, the first child, advance the parent's clock, and
+ * sort @node anew.
  */
 static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 		       u64 cost, unsigned int shift)
 {
-	struct fairwq_node *first;
-
 	take_out(node, parent);
-	first = first_child(parent);
-	if (first && before(first->key, node->vtime))
-		advance_clock(parent, first->key);
-	else
-		advance_clock(parent, node->vtime);
+	advance_clock(parent, node->vtime);
 	node->service += cost;
 	node->turn = scaled(node, cost << shift);
 	node->vtime += node->turn;
@@ -527,7 +487,7 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 /**
  * fairwq_tree_charge - charge a turn to a leaf
  * @tree: the tree
- * @node: an eligible leaf, which fairwq_tree_pick() may not have returned
+ * @node: the leaf that fairwq_tree_pick() has returned
  * @cost: what the turn costs
  *
  * Return: whether the turn is taken before one of a higher priority.
@@ -535,12 +495,10 @@ static void charge_one(struct fairwq_node *node, struct fairwq_node *parent,
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost)
 {
-	bool jumped = note_rank(tree, node, cost);
-
 	for (; node->parent; node = node->parent)
 		charge_one(node, node->parent, cost, tree->shift);
 	node->service += cost;
-	return jumped;
+	return note_rank(tree, node - tree->rank, cost);
 }
 
 /* ---- correcting ------------------------------------------------------- */
@@ -589,6 +547,8 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * @tree: the tree
  * @node: a leaf, eligible or not
  * @delta: what the turn cost, less what fairwq_tree_charge() was given
+ * @jumped: what that returned. The priority then waits until others had service
+ * of @delta times the starve limit besides
  *
  * The caller must call this once for every turn that was charged, because the
  * tree counts the turns that are under way. @delta may be 0.
@@ -615,13 +575,15 @@ static void correct_one(struct fairwq_node *node, struct fairwq_node *parent,
  * A debt of more than FAIRWQ_MAX_LEAD is cut to that.
  */
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
-			 s64 delta)
+			 s64 delta, bool jumped)
 {
-	if (delta)
-		note_others(tree, fairwq_node_rank(tree, node), delta);
 	for (; node->parent; node = node->parent)
 		correct_one(node, node->parent, delta, tree->shift);
 	node->service += delta;
+	if (delta)
+		note_others(tree, node - tree->rank, delta);
+	if (jumped)
+		tree->waited[node - tree->rank] -= starve_limit_of(tree) * delta;
 }
 
 /* ---- weights and groups ----------------------------------------------- */
@@ -677,11 +639,9 @@ void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group)
 	/* A leaf has no children. */
 	*group = *leaf;
 	INIT_LIST_HEAD(&group->row);
-	if (!sorted)
-		group->standing = FAIRWQ_NODE_OUT;
-	else if (leaf->standing == FAIRWQ_NODE_IN_ROW)
+	if (leaf->standing == FAIRWQ_NODE_IN_ROW)
 		list_replace(&leaf->next, &group->next);
-	else
+	else if (sorted)
 		rb_replace_node_cached(&leaf->rb, &group->rb, &leaf->parent->sorted);
 	leaf->weight = NODE_DFL_WEIGHT;
 	leaf->stay++;

@@ -93,7 +93,6 @@ struct fairwq_tree {
 	struct fairwq_node rank[FAIRWQ_NR_RANKS];
 	s64 waited[FAIRWQ_NR_RANKS];	/* cost of others' service since; less than 0: debt */
 	unsigned long eligible;		/* bit i is set iff rank i has eligible children */
-	unsigned int nr_eligible;	/* leaves */
 	unsigned int shift;		/* bits of fraction that a unit of cost has in vtime */
 	u64 first;			/* what the first turn of a newcomer costs */
 	u64 turn;			/* what a turn costs by which lower ranks wait */
@@ -112,12 +111,8 @@ void fairwq_tree_del(struct fairwq_tree *tree, struct fairwq_node *node);
 struct fairwq_node *fairwq_tree_pick(const struct fairwq_tree *tree);
 bool fairwq_tree_charge(struct fairwq_tree *tree, struct fairwq_node *node,
 			u64 cost);
-void fairwq_tree_pay(struct fairwq_tree *tree, const struct fairwq_node *node,
-		     s64 cost);
 void fairwq_tree_correct(struct fairwq_tree *tree, struct fairwq_node *node,
-			 s64 delta);
-unsigned int fairwq_node_rank(const struct fairwq_tree *tree,
-			      const struct fairwq_node *node);
+			 s64 delta, bool jumped);
 
 /* Check whether @node is eligible: sorted among its siblings. */
 static inline bool fairwq_node_eligible(const struct fairwq_node *node)

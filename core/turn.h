@@ -7,7 +7,8 @@
  *
  * The start of an item ends the one before it. fairwq_end_current() ends an
  * item behind which the runner has no other, or for whose end others are
- * parked; and fairwq_waitlist_end_item() one of a serializer or limiter.
+ * parked; fairwq_waitlist_end_item() one of a serializer or limiter. For the
+ * body of a loop no item is the current one: loop_item_fn().
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its
  * serializer.
@@ -44,7 +45,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 * work. The function sees the stores of a queue call that found it
 	 * pending. Full barrier, pairs with fairwq_claim() and
 	 * fairwq_claim_taken(). It also orders the store of @current_work
-	 * before the load of @has_parked in run_item(): pairs with park_at().
+	 * before the load of @parked in run_item(): pairs with park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
 	atomic_long_xchg(&work->data, 0);
@@ -61,11 +62,11 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @has_parked. Pairs with park_at().
+	 * Store @current_work, then load @parked. Pairs with park_at().
 	 * Model: tests/models/park.pml.
 	 */
 	smp_mb();
-	if (unlikely(READ_ONCE(runner->has_parked)))
+	if (unlikely(!list_empty(&runner->parked)))
 		fairwq_unpark(runner);
 }
 

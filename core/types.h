@@ -70,22 +70,14 @@
 struct fairwq_turn {
 	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
 	fairwq_func_t func;		/* P to begin, R while it lasts; either may read it */
-	/* as @func: address of the work, which may be gone; NULL: no client has queued it */
-	const void *id;
 	struct fairwq_serializer *serializer; /* R, tasks read: to be told of its end */
 	u64 stamp;			/* as @func: time of queueing, ns; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
-	u8 color;			/* P: index into batch->in_flight */
-	bool timed;			/* P, R reads: @run is to be measured */
+	bool timed;			/* P, R reads: its items are to be measured */
 	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
-	bool out_of_rank;		/* P: taken before a turn of a higher priority */
 	bool slept;			/* R, P at the end: an item of it has slept */
-	u16 policy_gen;			/* P: pool->policy_gen when it was charged */
-	u32 charged;			/* P: what it was charged, in the unit of the policy */
-	unsigned int nr;		/* R, P at the end: number of its items */
 	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
-	u64 run;			/* R: ns, of the last item; 0: not measured */
-	u64 took;			/* R, P at the end: ns, of all items; 0: not measured */
+	struct fairwq_charge charge;	/* letters as in the struct */
 	/* R sets, P clears: the turn goes on after the function; NULL when it begins */
 	struct fairwq_async *async;
 	u64 later;			/* P: ns, what went on meanwhile, and has ended */
@@ -112,8 +104,7 @@ struct fairwq_runner {
 	struct list_head node;		/* as crew.runners, which has it */
 	struct list_head idle_node;	/* P: in pool->crew.idle */
 	raw_spinlock_t park_lock;	/* of @parked; inside any pool's lock */
-	struct list_head parked;	/* K: works that wait for current_work to end */
-	bool has_parked;		/* K; R reads: @parked is not empty */
+	struct list_head parked;	/* K, R reads if empty: works that wait for current_work */
 	bool seated;			/* p: has a seat; a hint for a burst */
 	struct task_struct *task;	/* P: worker that executes it, unless it is idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
@@ -197,7 +188,7 @@ struct fairwq_inbox {
 	unsigned int nr_in;		/* b: works that were queued here, ever; may wrap */
 	unsigned int nr_held;		/* b: works that will be: DELAYED, GRACE, TAKEN, HELD */
 	struct list_head works;		/* b: in queue order; empty or not is read without */
-	struct hlist_head delayed;	/* B: works whose timers are set */
+	struct hlist_head delayed;	/* B: works whose timers are set, or have fired */
 };
 
 /*

@@ -47,13 +47,13 @@ bool fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 
 }
 
 /* Add a waiter, for turn number @turn; 0: for the next turn of its work. */
-void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
-			      u64 turn)
+void fairwq_waiter_add_locked(struct fairwq_batch *batch, struct fairwq_waiter *waiter, u64 turn)
 {
-	lockdep_assert_held(&pool->lock);
+	lockdep_assert_held(&batch->pool->lock);
 
+	waiter->for_reclaim = fairwq_is_for_reclaim(batch);
 	waiter->turn = turn;
-	list_add_tail(&waiter->node, &pool->waits.works);
+	list_add_tail(&waiter->node, &batch->pool->waits.works);
 }
 
 /* Complete the waiters for turn number @turn, which has ended. */

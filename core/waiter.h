@@ -34,8 +34,7 @@ struct fairwq_waits {
 
 bool fairwq_waiters_take_locked(struct fairwq_pool *pool, const void *what, u64 turn);
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn);
-void fairwq_waiter_add_locked(struct fairwq_pool *pool, struct fairwq_waiter *waiter,
-			      u64 turn);
+void fairwq_waiter_add_locked(struct fairwq_batch *batch, struct fairwq_waiter *waiter, u64 turn);
 void fairwq_waiters_drop_locked(struct fairwq_pool *pool, const void *what);
 void fairwq_end_waiters_tell_locked(struct fairwq_pool *pool, bool all);
 

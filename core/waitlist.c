@@ -47,8 +47,7 @@
  *
  * Models: tests/models/enter.pml; burst.pml.
  *
- * Limits: serializers share 128 locks. A call that sleeps until a work leaves
- * is looked at each time that a work leaves a serializer of the same lock.
+ * Limits: serializers share 128 locks.
  */
 #include <linux/completion.h>
 #include <linux/export.h>
@@ -66,27 +65,19 @@
 
 /*
  * The locks of serializers, by the hash of their address. Under one of them a
- * pool->lock and an inbox->lock may be taken. @waiters, under the lock: calls
- * that sleep until a work leaves a serializer.
+ * pool->lock and an inbox->lock may be taken.
  */
-static struct fairwq_serializer_lock {
+static struct {
 	raw_spinlock_t lock ____cacheline_aligned_in_smp;
-	struct hlist_head waiters;
 } fairwq_serializer_locks[1 << LOCK_BITS] = {
 	[0 ... (1 << LOCK_BITS) - 1] = {
 		.lock = __RAW_SPIN_LOCK_UNLOCKED(fairwq_serializer_locks.lock),
 	},
 };
 
-static struct fairwq_serializer_lock *
-lock_of(const struct fairwq_serializer *serializer)
-{
-	return &fairwq_serializer_locks[hash_ptr(serializer, LOCK_BITS)];
-}
-
 raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serializer)
 {
-	return &lock_of(serializer)->lock;
+	return &fairwq_serializer_locks[hash_ptr(serializer, LOCK_BITS)].lock;
 }
 
 FAIRWQ_TEST_EXPORT(fairwq_serializer_lock);
@@ -116,59 +107,27 @@ static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *wor
 	return fairwq_word_batch(data);
 }
 
-/* A call that sleeps until @work is not listed. */
-struct fairwq_kept_waiter {
-	struct hlist_node node;
-	struct fairwq_work *work;
-	struct completion done;
-};
-
 /*
- * Wake the calls that wait for @work, which leaves @serializer. This walks all
- * calls that wait under this lock.
+ * Add @waiter to a work that is LISTED. Return: 1; -EDEADLK if the work waits
+ * behind the caller's own item; or FAIRWQ_AGAIN: it is listed no more.
  */
-static void wake_locked(const struct fairwq_serializer *serializer,
-			const struct fairwq_work *work)
-{
-	struct fairwq_kept_waiter *waiter;
-	struct hlist_node *next;
-
-	lockdep_assert_held(fairwq_serializer_lock(serializer));
-
-	hlist_for_each_entry_safe(waiter, next, &lock_of(serializer)->waiters, node) {
-		if (waiter->work != work)
-			continue;
-		hlist_del(&waiter->node);
-		complete(&waiter->done);	/* @waiter may be gone from here on */
-	}
-}
-
-/*
- * Sleep until a work is not listed any more.
- *
- * Return: false if the call did not sleep.
- */
-bool fairwq_waitlist_wait_work(struct fairwq_work *work)
+int fairwq_waitlist_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
-	struct fairwq_serializer_lock *lock = lock_of(serializer);
-	struct fairwq_kept_waiter waiter = { .work = work };
 	struct fairwq_batch *batch;
-	bool for_reclaim;
 
 	if (!serializer)
-		return false;
-	init_completion(&waiter.done);
-	scoped_guard(raw_spinlock_irqsave, &lock->lock) {
-		batch = batch_if_listed_locked(work, serializer);
-		if (!batch)
-			return false;
-		hlist_add_head(&waiter.node, &lock->waiters);
-		for_reclaim = fairwq_is_for_reclaim(batch);
-	}
-	fairwq_check_reclaim(for_reclaim);
-	wait_for_completion(&waiter.done);
-	return true;
+		return FAIRWQ_AGAIN;
+	fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
+	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
+	batch = batch_if_listed_locked(work, serializer);
+	if (!batch)
+		return FAIRWQ_AGAIN;
+	if (serializer->max == 1 && fairwq_runner_is_of(serializer))
+		return -EDEADLK;
+	guard(raw_spinlock)(&batch->pool->lock);
+	fairwq_waiter_add_locked(batch, waiter, 0);
+	return 1;
 }
 
 /* Check whether a work that is listed as the last one would be one more of a run. */
@@ -222,11 +181,8 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	held = remove_locked(serializer, work);
-	wake_locked(serializer, work);
 	guard(raw_spinlock)(&batch->inbox.lock);
-	if (held)
-		fairwq_inbox_forget_locked(batch);
-	return fairwq_inbox_put_locked(batch, work) ? batch : NULL;
+	return fairwq_inbox_arrive_locked(batch, work, held) ? batch : NULL;
 }
 
 /*
@@ -237,23 +193,33 @@ static bool release_if_listed_locked(struct fairwq_serializer *serializer,
 				     struct fairwq_work *work, long word)
 {
 	struct fairwq_batch *batch = batch_if_listed_locked(work, serializer);
-	bool held;
+	bool last = false;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	if (!batch)
 		return false;
-	held = remove_locked(serializer, work);
+	if (remove_locked(serializer, work)) {
+		guard(raw_spinlock)(&batch->inbox.lock);
+		last = fairwq_inbox_forget_locked(batch);
+	}
+	/*
+	 * Before another call can queue the work, and be waited for. A waiter
+	 * of a work that is LISTED was added under the serializer's lock, too.
+	 */
+	if (unlikely(!list_empty(&batch->pool->waits.works))) {
+		guard(raw_spinlock)(&batch->pool->lock);
+		fairwq_waiters_drop_locked(batch->pool, work);
+	}
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * batch_if_listed_locked(). Before the batch may go, so that no word
-	 * names one that has gone. Model: tests/models/enter.pml.
+	 * batch_if_listed_locked(). The batch stays until then, as interrupts
+	 * are off. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
-	wake_locked(serializer, work);
-	if (held)
-		fairwq_let_go(batch);
+	if (last)
+		fairwq_reap(batch);
 	return true;
 }
 
@@ -305,8 +271,8 @@ static int append_locked(struct fairwq_serializer *serializer, struct fairwq_bat
 }
 
 /*
- * Queue a work through a serializer, under rcu_read_lock(). It does not wait
- * there if there is room and none waits. Return: as fairwq_claim_locked().
+ * Queue a work through a serializer. It does not wait there if there is room
+ * and none waits. Return: as fairwq_claim_locked().
  */
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
 			  struct fairwq_work *work)
@@ -330,61 +296,67 @@ int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_ba
 	return ret;
 }
 
-/* Wake the call that waits at @marker, which is through. */
-static void pass_marker_locked(struct fairwq_work *marker)
+/* Start @work, the first that waits, as one more item of the runner's turn. */
+static void take_locked(struct fairwq_runner *runner,
+			struct fairwq_serializer *serializer, struct fairwq_work *work)
 {
-	list_del(&marker->node);
-	complete(&container_of(marker, struct fairwq_marker, entry)->done);
-	fairwq_test_point(FAIRWQ_POINT_MARKER_THROUGH, NULL);
-}
-
-/*
- * Let the markers through that are in front of the first work. Nothing is in
- * flight, but perhaps the item of the caller, which has ended.
- *
- * Return: the first work, which stays in the list; or NULL, also if none may
- * start.
- */
-static struct fairwq_work *first_locked(struct fairwq_serializer *serializer)
-{
-	struct fairwq_work *work, *next;
+	struct fairwq_turn *turn = &runner->turn;
+	struct fairwq_pool *pool = runner->pool;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	list_for_each_entry_safe(work, next, &serializer->waiting, node) {
-		if (!(work->flags & FAIRWQ_WORK_BARRIER))
-			return serializer->dropping ? NULL : work;
-		pass_marker_locked(work);
+	if (remove_locked(serializer, work)) {
+		guard(raw_spinlock)(&turn->batch->inbox.lock);
+		fairwq_inbox_forget_locked(turn->batch);	/* @turn keeps it */
 	}
-	return NULL;
+	trace_fairwq_queue(turn->batch, work);
+	turn->charge.nr++;
+	WRITE_ONCE(turn->stamp, 0);
+	WRITE_ONCE(turn->func, work->func);
+	/* The burst ends with an item that a flush waits for. */
+	if (unlikely(!list_empty(&pool->waits.works))) {
+		guard(raw_spinlock)(&pool->lock);
+		if (fairwq_waiters_take_locked(pool, work, turn->number))
+			WRITE_ONCE(runner->yield, true);
+	}
+	fairwq_start_item(runner, work);
 }
 
 /*
- * Count an item as ended, admit what may go on, and let markers through. The
- * serializer may be gone when the lock is dropped. More than one work may go on
- * if a limiter had a marker in front. Then all but the last are activated here.
+ * Admit what may go on, and let markers through. @runner, if not NULL, has
+ * ended an item, and may go on with the first work itself: then it has started
+ * @taken. More than one work may go on if a limiter had a marker in front. Then
+ * all but the last are activated here.
  *
- * Return: as admit_locked().
+ * Return: as admit_locked(). The serializer may be gone when the lock is
+ * dropped.
  */
-static struct fairwq_batch *next_locked(struct fairwq_serializer *serializer)
+static struct fairwq_batch *next_locked(struct fairwq_serializer *serializer,
+					struct fairwq_runner *runner, struct fairwq_work **taken)
 {
 	struct fairwq_batch *batch = NULL, *next_batch;
 	struct fairwq_work *work, *next;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	serializer->in_flight--;
-	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
 	list_for_each_entry_safe(work, next, &serializer->waiting, node) {
 		if (work->flags & FAIRWQ_WORK_BARRIER) {
 			if (serializer->in_flight)
 				break;
-			pass_marker_locked(work);
+			list_del(&work->node);
+			complete(&container_of(work, struct fairwq_own_work, work)->done);
+			fairwq_test_point(FAIRWQ_POINT_MARKER_THROUGH, NULL);
 			continue;
 		}
 		if (serializer->dropping || serializer->in_flight >= serializer->max)
 			break;
 		serializer->in_flight++;
+		if (runner && serializer->max == 1 &&
+		    fairwq_burst_goes_on(runner, serializer, work)) {
+			take_locked(runner, serializer, work);
+			*taken = work;
+			break;
+		}
 		next_batch = admit_locked(serializer, work);
 		if (unlikely(batch && next_batch))
 			fairwq_activate(batch);
@@ -398,34 +370,15 @@ void fairwq_waitlist_complete(struct fairwq_serializer *serializer)
 {
 	struct fairwq_batch *batch;
 
-	guard(rcu)();
 	guard(irqsave)();	/* see core/push.c */
-	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer))
-		batch = next_locked(serializer);
+	scoped_guard(raw_spinlock, fairwq_serializer_lock(serializer)) {
+		serializer->in_flight--;
+		fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
+		batch = next_locked(serializer, NULL, NULL);
+	}
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	if (batch)
 		fairwq_activate(batch);
-}
-
-/* Start @work, the first that waits, as one more item of the runner's turn. */
-static void take_locked(struct fairwq_runner *runner,
-			struct fairwq_serializer *serializer, struct fairwq_work *work)
-{
-	struct fairwq_turn *turn = &runner->turn;
-
-	lockdep_assert_held(fairwq_serializer_lock(serializer));
-
-	if (remove_locked(serializer, work)) {
-		guard(raw_spinlock)(&turn->batch->inbox.lock);
-		fairwq_inbox_forget_locked(turn->batch);	/* @turn keeps it */
-	}
-	trace_fairwq_queue(turn->batch, work);
-	turn->nr++;
-	WRITE_ONCE(turn->stamp, 0);
-	WRITE_ONCE(turn->func, work->func);
-	WRITE_ONCE(turn->id, work);
-	fairwq_start_item(runner, work);
-	wake_locked(serializer, work);
 }
 
 /*
@@ -442,8 +395,8 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 					     struct fairwq_batch **activate)
 {
 	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
-	struct fairwq_batch *batch = NULL;
-	struct fairwq_work *work;
+	struct fairwq_work *work = NULL;
+	struct fairwq_batch *batch;
 
 	/*
 	 * A CPU that sees this also sees what the item stored. Pairs with
@@ -460,16 +413,15 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb__after_spinlock();
-	work = serializer->max > 1 ? NULL : first_locked(serializer);
-	if (work && fairwq_burst_goes_on(runner, serializer, work)) {
-		take_locked(runner, serializer, work);
-	} else {
-		batch = next_locked(serializer);
-		work = NULL;
-	}
+	serializer->in_flight--;
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
+	batch = next_locked(serializer, runner, &work);
 	raw_spin_unlock(lock);
-	if (!work)
-		fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
+	if (work) {
+		local_irq_enable();
+		return work;
+	}
+	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	/* Interrupts are off, so no grace period ends, and @batch stays: see core/push.c. */
 	if (batch && batch->pool == runner->pool) {
 		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
@@ -477,9 +429,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	} else if (batch) {
 		fairwq_activate(batch);
 	}
-	if (work)
-		local_irq_enable();
-	return work;
+	return NULL;
 }
 
 /*
@@ -506,7 +456,7 @@ bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializ
 void fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 {
 	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
-	struct fairwq_marker marker = { .entry.flags = FAIRWQ_WORK_BARRIER };
+	struct fairwq_own_work marker = { .work.flags = FAIRWQ_WORK_BARRIER };
 
 	fairwq_wait_begin(&serializer->lockdep_map, !READ_ONCE(serializer->unsafe));
 	init_completion(&marker.done);
@@ -514,7 +464,7 @@ void fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 	scoped_guard(raw_spinlock_irqsave, lock) {
 		if (!serializer->in_flight && list_empty(&serializer->waiting))
 			return;
-		list_add_tail(&marker.entry.node, &serializer->waiting);
+		list_add_tail(&marker.work.node, &serializer->waiting);
 	}
 	wait_for_completion(&marker.done);
 	/* So may be what has completed it. The caller may free the serializer. */
@@ -522,35 +472,24 @@ void fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 	raw_spin_unlock_irq(lock);
 }
 
-/* Return: the first work that waits, behind markers or not; or NULL. */
-static struct fairwq_work *first_work_locked(struct fairwq_serializer *serializer)
-{
-	struct fairwq_work *work;
-
-	lockdep_assert_held(fairwq_serializer_lock(serializer));
-
-	list_for_each_entry(work, &serializer->waiting, node)
-		if (!(work->flags & FAIRWQ_WORK_BARRIER))
-			return work;
-	return NULL;
-}
-
 /*
- * Take the first work out of the list, as a cancel does. If no end will come
- * for the markers in front of the next one, they are through. Return: the work,
- * or NULL.
+ * Take the first work out of the list, behind markers or not, as a cancel does.
+ * If no end will come for the markers in front of the next one, they are
+ * through. Return: the work, or NULL.
  */
 static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
 {
-	struct fairwq_work *work;
+	struct fairwq_work *work, *taken = NULL;
 
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	work = first_work_locked(serializer);
-	if (work && WARN_ON_ONCE(!release_if_listed_locked(serializer, work, 0)))
-		return NULL;
+	list_for_each_entry(work, &serializer->waiting, node)
+		if (release_if_listed_locked(serializer, work, 0)) {
+			taken = work;
+			break;
+		}
 	if (!serializer->in_flight)
-		first_locked(serializer);
-	return work;
+		next_locked(serializer, NULL, NULL);
+	return taken;
 }
 
 /*

@@ -5,12 +5,6 @@
 
 #include "types.h"
 
-/* A marker: a place in the list of a serializer. A flush waits for all before it. */
-struct fairwq_marker {
-	struct fairwq_work entry;	/* lock of the serializer: in serializer->waiting */
-	struct completion done;
-};
-
 raw_spinlock_t *fairwq_serializer_lock(const struct fairwq_serializer *serializer)
 	__attribute_const__;
 int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_batch *batch,
@@ -24,7 +18,7 @@ void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop)
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));
 void fairwq_waitlist_wait(struct fairwq_serializer *serializer);
-bool fairwq_waitlist_wait_work(struct fairwq_work *work);
+int fairwq_waitlist_await(struct fairwq_work *work, struct fairwq_waiter *waiter);
 int fairwq_waitlist_take(struct fairwq_work *work, long word);
 void fairwq_waitlist_complete(struct fairwq_serializer *serializer);
 

@@ -20,7 +20,8 @@
  *   ----------------------  ---------------------------------------------------
  *   at the next tick        a runner has a seat, or work waits for one
  *   HUNG_PAUSE later        an item was just reported, and there may be more
- *   half of hung_ms later   all that have begun sleep
+ *   half of hung_ms later   all that have begun sleep, or turns that go on after
+ *                           their function fill the pool
  *
  * seat.c says what a quick turn is, and when an item loses its seat. While no
  * turn is under way nothing needs the timer. It may be due once more, and then
@@ -36,7 +37,6 @@
 #include <linux/export.h>
 #include <linux/sched/debug.h>
 #include <linux/sched/task.h>
-#include <linux/string.h>
 
 #include "asleep.h"
 #include "runner.h"
@@ -47,19 +47,14 @@
 /* Time between two reports of items that hang in one pool. */
 #define HUNG_PAUSE	(HZ / 10)
 
-/* An item that hangs, with what its report needs when the lock was dropped. */
-struct hung_item {
-	struct task_struct *task;	/* a reference; NULL: there is none */
-	fairwq_func_t func;
-	unsigned int ms;
-	char batch[FAIRWQ_MAX_NAME + 1];
-};
-
 /* What a look has found. */
 struct look {
 	bool turns;			/* a runner has a turn */
 	struct fairwq_runner *kick;	/* or NULL */
-	struct hung_item hung;
+	struct task_struct *task;	/* a reference, of an item that hangs; or NULL */
+	fairwq_func_t func;		/* of that item */
+	const char *batch;		/* its name, under rcu_read_lock() */
+	unsigned int ms;
 	unsigned int full_ms;		/* for so long no seat was left, and no turn began; or 0 */
 	unsigned int nr_async, nr_asleep;
 };
@@ -94,20 +89,11 @@ static unsigned long hung_due_locked(const struct fairwq_pool *pool)
 	return jiffies + 1 + msecs_to_jiffies(pool->watch.hung_ms) / 2;
 }
 
-/* Check for a standstill that was not reported, whether items wait or not. */
-static bool is_full_locked(const struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return fairwq_seat_is_full_locked(pool) && pool->watch.full_told != pool->crew.began_at;
-}
-
 /* Look at a runner that has a turn. */
 static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 {
 	unsigned long started = READ_ONCE(runner->started);
 	struct fairwq_turn *turn = &runner->turn;
-	struct hung_item *hung = &look->hung;
 
 	lockdep_assert_held(&runner->pool->lock);
 
@@ -115,15 +101,15 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	if (turn->quick && time_after(jiffies, started + 1))
 		fairwq_seat_not_quick_locked(runner);
 	fairwq_asleep_look_locked(runner);
-	if (hung->task || runner->reported == started ||
+	if (look->task || runner->reported == started ||
 	    !is_long_ago_locked(runner->pool, started) ||
 	    reported_just_now_locked(runner->pool))
 		return;
 	runner->reported = started;
-	hung->task = get_task_struct(runner->task);
-	hung->func = READ_ONCE(turn->func);
-	hung->ms = jiffies_to_msecs(jiffies - started);
-	strscpy(hung->batch, turn->batch->name, sizeof(hung->batch));
+	look->task = get_task_struct(runner->task);
+	look->func = READ_ONCE(turn->func);
+	look->ms = jiffies_to_msecs(jiffies - started);
+	look->batch = turn->batch->name;
 }
 
 /* Return for how many ms the pool has been full, and no turn has begun; or 0. */
@@ -144,7 +130,8 @@ static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 {
 	lockdep_assert_held(&pool->lock);
 
-	if (!is_full_locked(pool) || !pool->tree.nr_eligible ||
+	if (!fairwq_seat_is_full_locked(pool) || !pool->tree.eligible ||
+	    pool->watch.full_told == pool->crew.began_at ||
 	    !is_long_ago_locked(pool, pool->crew.began_at))
 		return;
 	pool->watch.full_told = pool->crew.began_at;
@@ -168,13 +155,11 @@ static void look(struct fairwq_pool *pool, struct look *look)
 /* Report what hangs, outside the lock, because a console is slow. */
 static void report(struct fairwq_pool *pool, const struct look *look)
 {
-	const struct hung_item *hung = &look->hung;
-
-	if (hung->task) {
+	if (look->task) {
 		pr_err("fairwq: BUG: item hung: %ps of batch %s/%s has been running for %u ms\n",
-		       hung->func, pool->name, hung->batch, hung->ms);
-		sched_show_task(hung->task);
-		put_task_struct(hung->task);
+		       look->func, pool->name, look->batch, look->ms);
+		sched_show_task(look->task);
+		put_task_struct(look->task);
 	}
 	if (look->full_ms)
 		pr_warn("fairwq: pool %s: no seat is left for %u ms, %u turns go on, %u sleep, and items wait\n",
@@ -185,16 +170,16 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 static void look_again(struct fairwq_pool *pool, const struct look *look)
 {
 	guard(raw_spinlock_irqsave)(&pool->lock);
-	if (look->hung.task) {
+	if (look->task) {
 		pool->tally.counter[FAIRWQ_HUNG]++;
 		pool->watch.hung_reported = jiffies;
 	}
 	if (reported_just_now_locked(pool))
-		fairwq_tick_locked(pool, jiffies + HUNG_PAUSE);
+		timer_reduce(&pool->watch.tick, jiffies + HUNG_PAUSE);
 	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
-		fairwq_tick_locked(pool, jiffies);
-	else if (pool->watch.hung_ms && (look->turns || is_full_locked(pool)))
-		fairwq_tick_locked(pool, hung_due_locked(pool));
+		timer_reduce(&pool->watch.tick, jiffies);
+	else if (pool->watch.hung_ms && (look->turns || fairwq_seat_is_full_locked(pool)))
+		timer_reduce(&pool->watch.tick, hung_due_locked(pool));
 }
 
 static void watchdog_fn(struct timer_list *timer)
@@ -202,6 +187,7 @@ static void watchdog_fn(struct timer_list *timer)
 	struct fairwq_pool *pool = container_of(timer, struct fairwq_pool, watch.tick);
 	struct look what = { };
 
+	guard(rcu)();			/* keeps the name of the batch */
 	look(pool, &what);
 	fairwq_kick_send(what.kick);
 	report(pool, &what);
@@ -219,7 +205,7 @@ int fairwq_set_hung_ms(struct fairwq_pool *pool, unsigned int hung_ms)
 	 * again would hide items.
 	 */
 	if (hung_ms)
-		fairwq_tick_locked(pool, hung_due_locked(pool));
+		timer_reduce(&pool->watch.tick, hung_due_locked(pool));
 	return 0;
 }
 

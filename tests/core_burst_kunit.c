@@ -91,7 +91,7 @@ static struct burst *burst_taken(struct kunit *test, struct mock_item **item)
 
 static bool waits(const struct mock_item *item)
 {
-	return fairwq_work_pending_in(&item->work, FAIRWQ_STATE_LISTED);
+	return mock_state(&item->work) == FAIRWQ_STATE_LISTED;
 }
 
 /* Open the gate, expect that the items of @order run and no others. */
@@ -403,7 +403,7 @@ static void flush_before_it_begins(struct kunit *test, bool batch, bool listed)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &follower->work));
 	if (!listed) {
 		complete_all(&s->gate->open);
-		mock_until(test, fairwq_work_pending_in(&item->work, FAIRWQ_STATE_QUEUED));
+		mock_until(test, mock_state(&item->work) == FAIRWQ_STATE_QUEUED);
 	}
 	call = batch ? mock_call_start(test, flush_batch, (void *)s->b) :
 		       mock_call_start(test, fairwq_work_flush, &item->work);

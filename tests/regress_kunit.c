@@ -54,7 +54,7 @@ static void requeued_while_running_has_one_turn_each(struct kunit *test)
 	mock_free_runners(test);
 	looper_start(test, a, 40, 3000);
 	fairwq_pool_drain(mock->pool);
-	KUNIT_EXPECT_EQ(test, 41ULL, mock_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, 41ULL, mock_nr_turns(mock->pool));
 }
 
 /* ---- a work that goes from pool to pool -------------------------------- */

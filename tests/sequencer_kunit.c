@@ -764,10 +764,12 @@ static void contest_other(void *arg)
 
 	/* The last round is UINT_MAX. */
 	while (round != UINT_MAX) {
+		/* Pairs with contest_round(). */
 		while (smp_load_acquire(&c->go) == round)
 			cond_resched();
 		round = READ_ONCE(c->go);
 		c->queued += contest(c, 1);
+		/* So does this: @queued is seen. */
 		smp_store_release(&c->done, round);
 	}
 }
@@ -778,10 +780,12 @@ static bool contest_round(struct contested *c, unsigned int round, unsigned long
 {
 	unsigned int i;
 
+	/* Pairs with contest_other(). */
 	smp_store_release(&c->go, round);
 	for (i = 0; i < round % 64; i++)	/* until the other sees that */
 		cpu_relax();
 	*queued += contest(c, 0);
+	/* Pairs with contest_other(). */
 	while (smp_load_acquire(&c->done) != round ||
 	       atomic_read(&c->completed) < *queued + c->queued) {
 		if (time_after(jiffies, end))
@@ -807,6 +811,7 @@ static void work_is_in_one_sequencer(struct kunit *test)
 	other = mock_caller(test, contest_other, c);
 	while (++round < MOCK_MANY(20000) && contest_round(c, round, end, &queued))
 		;
+	/* Pairs with contest_other(). */
 	smp_store_release(&c->go, UINT_MAX);
 	mock_caller_end(test, other);
 	fairwq_batch_flush(c->batch);

@@ -599,14 +599,6 @@ static void destroyed_serializer_may_be_freed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2 * MOCK_MANY(500), atomic_read(&track->ran));
 }
 
-static bool flush_looked;
-
-static void flush_looks_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point == FAIRWQ_POINT_LOOK)
-		step_done(&flush_looked);
-}
-
 /* A flush of a work that waits in a serializer returns when the work has run. */
 static void flush_of_a_work_that_waits(struct kunit *test)
 {
@@ -620,11 +612,8 @@ static void flush_of_a_work_that_waits(struct kunit *test)
 	gate = serial_gate(test, serial, a);
 	item = serial_item(test, serial, a, 'x');
 	thread.work = &item->work;
-	flush_looked = false;
-	fairwq_test_set_hook(flush_looks_hook);
 	mock_thread_start(test, &thread, thread_flush_work);
-	mock_until(test, READ_ONCE(flush_looked));
-	fairwq_test_set_hook(NULL);
+	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	KUNIT_EXPECT_FALSE(test, completion_done(&thread.done));
 	complete_all(&gate->open);
 	mock_thread_end(test, &thread);

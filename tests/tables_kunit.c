@@ -448,36 +448,6 @@ static void percentiles_of_many_are_right(struct kunit *test)
 	}
 }
 
-/* ---- the end of a pool ------------------------------------------------- */
-
-static long live_at_the_end;
-
-static void files_go_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
-{
-	if (point != FAIRWQ_POINT_FILES_GO)
-		return;
-	rcu_barrier();
-	live_at_the_end = fairwq_test_live_batches();
-}
-
-/* While a pool has files that show its batches, none of these is freed. */
-static void files_have_batches_until_they_go(struct kunit *test)
-{
-	struct fairwq_pool *pool;
-	long live;
-
-	fairwq_test_wait_released();
-	live = fairwq_test_live_batches();
-	pool = fairwq_pool_create(NULL, "short-lived");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
-	fairwq_test_set_hook(files_go_hook);
-	fairwq_pool_destroy(pool);
-	fairwq_test_set_hook(NULL);
-	KUNIT_EXPECT_EQ(test, live + 3, live_at_the_end);
-	fairwq_test_wait_released();
-	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
-}
-
 static struct kunit_case tables_cases[] = {
 	KUNIT_CASE(names_are_text),
 	KUNIT_CASE(long_names_are_cut),
@@ -490,7 +460,6 @@ static struct kunit_case tables_cases[] = {
 	KUNIT_CASE(oldest_wait_is_that_of_the_first_item),
 	KUNIT_CASE(ratios_do_not_overflow),
 	KUNIT_CASE(percentiles_of_many_are_right),
-	KUNIT_CASE(files_have_batches_until_they_go),
 	{}
 };
 

@@ -255,7 +255,7 @@ static void cancel_waits_for_the_queue_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
-/* ---- calls that sleep until a work leaves its serializer ------------------ */
+/* ---- calls that wait for a work in a serializer --------------------------- */
 
 /*
  * Expect that @call waits and sleeps, instead of looking again and again. A

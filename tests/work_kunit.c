@@ -193,13 +193,13 @@ static void cancel_of_a_held_up_work(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(item); i++)
 		item[i] = mock_queue_item(test, a, 'a' + i);
 	mock_held_go(test, a, gate, item[3]);
-	turns = mock_counter(mock->pool, FAIRWQ_TURNS);
+	turns = mock_nr_turns(mock->pool);
 	expect_canceled(test, &item[0]->work);
 	/* From an interrupt. */
 	work = &item[2]->work;
 	KUNIT_EXPECT_TRUE(test, mock_call_on_top(cancel_fn, &work));
 	KUNIT_EXPECT_PTR_EQ(test, &item[2]->work, work);
-	KUNIT_EXPECT_EQ(test, turns, mock_counter(mock->pool, FAIRWQ_TURNS));
+	KUNIT_EXPECT_EQ(test, turns, mock_nr_turns(mock->pool));
 	KUNIT_EXPECT_EQ(test, 1U, a->in_flight[0] + a->in_flight[1]);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &item[0]->work));
 	complete_all(&gate->open);

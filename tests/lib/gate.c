@@ -84,7 +84,7 @@ void mock_held_go(struct kunit *test, struct fairwq_batch *a, struct mock_gate *
 {
 	fairwq_batch_resume(a);
 	mock_await(test, &gate->entered);
-	KUNIT_ASSERT_TRUE(test, fairwq_work_pending_in(&last->work, FAIRWQ_STATE_QUEUED));
+	KUNIT_ASSERT_EQ(test, FAIRWQ_STATE_QUEUED, mock_state(&last->work));
 }
 EXPORT_SYMBOL_GPL(mock_held_go);
 

@@ -33,12 +33,23 @@ u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which)
 	u64 value;
 
 	raw_spin_lock_irq(&pool->lock);
-	fairwq_tally_locked(pool);
 	value = pool->tally.counter[which];
 	raw_spin_unlock_irq(&pool->lock);
 	return value;
 }
 EXPORT_SYMBOL_GPL(mock_counter);
+
+/* Return the number of items that the runners of @pool have taken. */
+u64 mock_nr_turns(struct fairwq_pool *pool)
+{
+	u64 nr;
+
+	raw_spin_lock_irq(&pool->lock);
+	nr = pool->crew.nr_taken;
+	raw_spin_unlock_irq(&pool->lock);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(mock_nr_turns);
 
 /* Limit the module's own workqueue to one worker, as if memory was short. */
 void mock_one_reaper(bool one)

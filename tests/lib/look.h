@@ -17,6 +17,13 @@
 
 unsigned int mock_nr_batches(struct fairwq_pool *pool);
 unsigned int mock_nr_eligible(struct fairwq_pool *pool);
+
+static inline enum fairwq_state mock_state(const struct fairwq_work *work)
+{
+	return fairwq_word_state(atomic_long_read(&work->data));
+}
+
+u64 mock_nr_turns(struct fairwq_pool *pool);
 u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which);
 void mock_one_reaper(bool one);
 void mock_tick(struct fairwq_pool *pool);

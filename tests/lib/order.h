@@ -11,13 +11,13 @@
 /* Check whether the serializer of @work holds it back. */
 static inline bool waits(const struct fairwq_work *work)
 {
-	return fairwq_work_pending_in(work, FAIRWQ_STATE_LISTED);
+	return mock_state(work) == FAIRWQ_STATE_LISTED;
 }
 
 /* Check whether the serializer of @work has admitted it, and it has not begun. */
 static inline bool admitted(const struct fairwq_work *work)
 {
-	return fairwq_work_pending_in(work, FAIRWQ_STATE_QUEUED);
+	return mock_state(work) == FAIRWQ_STATE_QUEUED;
 }
 
 /* ---- an order: a serializer ------------------------------------------------ */

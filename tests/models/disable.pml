@@ -15,7 +15,7 @@
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
- * Broken NO_ACQUIRE_DATA (assertion): wait_for_run() loads @last_runner before
+ * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before
  *	fairwq_try_take() loads that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
  *	before it loads @current_work.
@@ -56,7 +56,7 @@ inline take_over_locked(cpu)
 	unlock(cpu, INBOX)
 }
 
-/* fairwq_push(), twice */
+/* fairwq_queue(), twice */
 proctype caller(byte cpu)
 {
 	byte i, data;
@@ -143,7 +143,7 @@ inline await_running(cpu)
 	fi
 }
 
-/* fairwq_work_disable_sync(), cancel_and_wait() */
+/* fairwq_work_disable_sync() */
 proctype disabler(byte cpu)
 {
 	byte data, last, current, got;
@@ -157,7 +157,7 @@ proctype disabler(byte cpu)
 	read_once(cpu, LAST_RUNNER, last);
 #endif
 	cancel(cpu);
-	/* wait_for_run(); a queue call that will be refused may have the word. */
+	/* await(); a queue call that will be refused may have the word. */
 #ifndef NO_ACQUIRE_DATA
 	read_once(cpu, LAST_RUNNER, last);
 #endif

@@ -97,7 +97,7 @@ inline reap_locked()
 #define reap_later_locked()	reap_locked()
 #endif
 
-/* fairwq_reap() */
+/* fairwq_let_go(), under pool->lock */
 inline reap()
 {
 	spin_lock();
@@ -108,7 +108,7 @@ inline reap()
 /* fairwq_activate(); what it does is in queue.pml. */
 #define activate()	spin_lock(); spin_unlock()
 
-/* fairwq_delay_timer_fn(): fairwq_arrive() */
+/* delay_fn(): fairwq_arrive() */
 proctype delay(byte me)
 {
 end:	do
@@ -189,7 +189,7 @@ end:	do
 		spin_lock();
 		reaped = true;
 		spin_unlock();
-		/* batch_leave() */
+		/* batch_reap_fn() */
 		d_step {
 			left++;
 			assert(left == 1 && idle && !nr_held);

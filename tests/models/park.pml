@@ -20,7 +20,7 @@
  *
  * Broken REENTRANT (assertion): no runner looks whether the work still runs.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
- *	a release only: @has_parked is loaded before @current_work is seen.
+ *	a release only: @parked is loaded before @current_work is seen.
  * Broken XCHG_ACQUIRE (assertion): it is an acquire only: a CPU sees that the
  *	work is not pending before it sees which runner executes it.
  * Broken NO_RELEASE_START (assertion): fairwq_start_item() stores @current_work
@@ -40,7 +40,7 @@
 #define WORD(w)	(w)		/* 1 and 2, work->data of @w: pending */
 #define LAST_RUNNER 3		/* work->last_runner */
 #define CURRENT(r) (3 + (r))	/* runner->current_work */
-#define WANTED(r) (5 + (r))	/* runner->has_parked */
+#define WANTED(r) (5 + (r))	/* runner->parked is not empty */
 #define PARK_LOCK(r) (7 + (r))	/* runner->park_lock */
 #define POOL_LOCK(p) (9 + (p))	/* pool->lock */
 #define DATA	12		/* that the function reads and writes */
@@ -134,7 +134,7 @@ inline park_locked(me)
 	d_step { last = 0; current = 0 }
 }
 
-/* fairwq_unpark(), if has_parked */
+/* fairwq_unpark(), if something is parked */
 inline unpark(me)
 {
 	read_once(me, WANTED(me), wanted);

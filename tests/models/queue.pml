@@ -55,7 +55,7 @@ inline is_soon_free_locked()
 	:: nr_quick ->
 		soon = true;
 #ifndef NO_TICK
-		ticking = true		/* fairwq_tick_locked() */
+		ticking = true		/* timer_reduce() */
 #endif
 	:: soon = false
 	fi
@@ -132,7 +132,7 @@ inline update_locked()
 	eligible = nempty(fifo)
 }
 
-/* fairwq_push() */
+/* fairwq_queue() */
 proctype producer(byte item; byte last)
 {
 	byte work = NONE, kick = NONE;

@@ -260,7 +260,7 @@ static void stay_at(struct shard *home, struct fairwq_node *node, u64 vtime)
 	node->early = 0;
 	node->behind = 0;
 	/* All weights are 100, so a cost is a virtual time. */
-	picker->correct(&home->tree, node, (s64)(vtime - node->vtime));
+	picker->correct(&home->tree, node, (s64)(vtime - node->vtime), false);
 	node->service = service;
 	node->open = open;
 }
@@ -324,7 +324,7 @@ static void grant(struct many *many, int cpu, bool waited)
 	bool away = shard != home;
 
 	if (runner->turn)
-		picker->correct(&shard->tree, &runner->turn->node, 0);
+		picker->correct(&shard->tree, &runner->turn->node, 0, false);
 	runner->turn = NULL;
 	if (many->setup.kind == MANY_TIED && is_ahead(many, shard))
 		cost += look(many, shard);

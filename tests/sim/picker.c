@@ -55,7 +55,6 @@ const struct picker PICKER = {
 	.pick = fairwq_tree_pick,
 	.charge = fairwq_tree_charge,
 	.correct = fairwq_tree_correct,
-	.pay = fairwq_tree_pay,
 	.compared = &compared,
 	.inserted = &inserted,
 };

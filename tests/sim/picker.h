@@ -18,8 +18,7 @@ struct picker {
 	void (*del)(struct fairwq_tree *tree, struct fairwq_node *node);
 	struct fairwq_node *(*pick)(const struct fairwq_tree *tree);
 	bool (*charge)(struct fairwq_tree *tree, struct fairwq_node *node, u64 cost);
-	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta);
-	void (*pay)(struct fairwq_tree *tree, const struct fairwq_node *node, s64 cost);
+	void (*correct)(struct fairwq_tree *tree, struct fairwq_node *node, s64 delta, bool jumped);
 	/* Comparisons of two nodes, and inserts of a node into a tree. */
 	u64 *compared, *inserted;
 };

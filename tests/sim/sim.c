@@ -378,9 +378,7 @@ static void settle(struct sim *sim, const struct sim_turn *turn)
 	s64 delta = by_time ? settle_time(turn) : settle_turns(sim, turn);
 	struct sim_client *client = turn->client;
 
-	sim->attrs.picker->correct(&sim->tree, &client->node, delta);
-	if (turn->out_of_rank)
-		sim->attrs.picker->pay(&sim->tree, &client->node, delta);
+	sim->attrs.picker->correct(&sim->tree, &client->node, delta, turn->out_of_rank);
 	note_given(sim, client, by_time ? delta >> COST_NS_SHIFT : turn->nr - 1);
 }
 

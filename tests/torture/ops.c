@@ -798,7 +798,8 @@ static bool tt_takes_item(struct fairwq_batch *batch)
 static void tt_op_pool(struct tt_actor *actor)
 {
 	struct fairwq_pool_attrs attrs = {
-		.flags = tt_random(actor, 32) & ~FAIRWQ_SYSFS,
+		.flags = tt_random(actor, 64) &
+			 (FAIRWQ_MEM_RECLAIM | FAIRWQ_HIGHPRI | FAIRWQ_FREEZABLE),
 		.max_active = tt_random(actor, 4),
 		.policy = tt_random(actor, 2),
 		.slice_us = tt_random(actor, 500),

@@ -402,7 +402,7 @@ static void summary_has_its_lines(void)
 		"name", "policy", "runners_active", "max_active", "runners_asleep",
 		"max_in_flight", "async", "max_async", "full_ms", "batches",
 		"service_high", "service_normal", "service_low", "turns",
-		"kicks", "requeues", "parked", "canceled", "leaks", "hung", "flow_fallbacks",
+		"flow_fallbacks", "kicks", "requeues", "parked", "canceled", "leaks", "hung",
 		"failures", "promoted", "stolen",
 	};
 
