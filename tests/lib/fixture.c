@@ -15,8 +15,11 @@ void mock_log_add(struct mock_log *log, char letter)
 	unsigned long flags;
 
 	spin_lock_irqsave(&log->lock, flags);
-	if (log->nr < MOCK_LOG - 1)
-		log->text[log->nr++] = letter;
+	if (log->nr < MOCK_LOG - 1) {
+		log->text[log->nr] = letter;
+		/* Cases look without the lock: who sees the number sees the letter. */
+		smp_store_release(&log->nr, log->nr + 1);
+	}
 	spin_unlock_irqrestore(&log->lock, flags);
 }
 EXPORT_SYMBOL_GPL(mock_log_add);
