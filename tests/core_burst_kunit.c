@@ -350,31 +350,47 @@ static void follower_fn(struct fairwq_work *work)
 	follower->in_time = mock_wait(&follower->go);
 }
 
+/* Queue a follower of @batch behind all that waits. In a burst they would have one turn. */
+static struct follower *burst_follower(struct kunit *test, struct burst *s,
+				       struct fairwq_batch *batch)
+{
+	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, follower);
+	init_completion(&follower->go);
+	fairwq_work_init(&follower->work, follower_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, batch, &follower->work));
+	return follower;
+}
+
+/* Expect that the flush @call returns before the follower goes on. */
+static void follower_end(struct kunit *test, struct burst *s, struct follower *follower,
+			 struct call *call, const char *order)
+{
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	complete(&follower->go);
+	fairwq_serializer_flush(&s->serial);
+	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
+	burst_end(test, s, order);
+}
+
 /* A flush of an item that runs does not wait for the next item of the burst. */
 static void flush_waits_for_no_later_item(struct kunit *test)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
-	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
 	struct mock_gate *first = s->gate;
 	struct mock *mock = test->priv;
+	struct follower *follower;
 	struct call *call;
 
-	KUNIT_ASSERT_NOT_NULL(test, follower);
 	burst_queue_gate(test, s);
-	init_completion(&follower->go);
-	fairwq_work_init(&follower->work, follower_fn);
-	/* In a burst it would have the same turn as the gate. */
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->a, &follower->work));
+	follower = burst_follower(test, s, s->a);
 	complete_all(&first->open);
 	mock_await(test, &s->gate->entered);
 	call = mock_call_start(test, fairwq_work_flush, &s->gate->work);
 	mock_until(test, mock_nr_waiters(mock->pool) == 1);
 	complete_all(&s->gate->open);
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
-	complete(&follower->go);
-	fairwq_serializer_flush(&s->serial);
-	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
-	burst_end(test, s, "");
+	follower_end(test, s, follower, call, "");
 }
 
 static bool flush_batch(struct fairwq_work *data)
@@ -391,16 +407,13 @@ static bool flush_batch(struct fairwq_work *data)
 static void flush_before_it_begins(struct kunit *test, bool batch, bool listed)
 {
 	struct burst *s = burst_begin(test, LONG_BUDGET);
-	struct follower *follower = kunit_kzalloc(test, sizeof(*follower), GFP_KERNEL);
+	struct follower *follower;
 	struct mock_item *item;
 	struct call *call;
 
-	KUNIT_ASSERT_NOT_NULL(test, follower);
-	init_completion(&follower->go);
-	fairwq_work_init(&follower->work, follower_fn);
 	fairwq_batch_pause(s->b);
 	item = burst_item(test, s, s->b, 'w');
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&s->serial, s->b, &follower->work));
+	follower = burst_follower(test, s, s->b);
 	if (!listed) {
 		complete_all(&s->gate->open);
 		mock_until(test, mock_state(&item->work) == FAIRWQ_STATE_QUEUED);
@@ -410,11 +423,7 @@ static void flush_before_it_begins(struct kunit *test, bool batch, bool listed)
 	mock_call_settle(test, call);
 	complete_all(&s->gate->open);
 	fairwq_batch_resume(s->b);
-	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
-	complete(&follower->go);
-	fairwq_serializer_flush(&s->serial);
-	KUNIT_EXPECT_TRUE_MSG(test, follower->in_time, "it waits for what is behind");
-	burst_end(test, s, "w");
+	follower_end(test, s, follower, call, "w");
 }
 
 /* A flush of an item that is to come does not wait for the next item of the burst, either. */
