@@ -35,6 +35,7 @@
 #include <linux/slab.h>
 
 #include "core/fifo.h"
+#include "core/lockdep.h"
 #include "core/push.h"
 #include "core/runner.h"
 #include "core/seat.h"
@@ -161,9 +162,9 @@ static void batch_reap_fn(struct work_struct *work)
 	}
 	trace_fairwq_batch(batch, "release");
 	if (batch->released) {
-		lock_map_acquire(&pool->lockdep_map);
+		lock_map_acquire(&pool->released_map);
 		batch->released(batch, batch->priv);
-		lock_map_release(&pool->lockdep_map);
+		lock_map_release(&pool->released_map);
 	}
 	if (batch->member.left)
 		batch->member.left(batch, batch->member.priv);
@@ -220,7 +221,7 @@ void fairwq_batch_retire(struct fairwq_batch *batch, bool drop)
 	/* Nothing changes; and the pool of a reaped batch may be without runners by now. */
 	if (batch->reaped || (was && batch->dropping >= drop))
 		return;
-	batch->dropping |= drop;
+	WRITE_ONCE(batch->dropping, batch->dropping || drop);
 	batch->paused = batch->dropping;
 	if (batch->paused)
 		fairwq_runner_yield_locked(batch);
@@ -465,20 +466,22 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 }
 
 /*
- * Check that the caller may wait for items of the batch: fairwq_wait_begin(). A
- * reaped batch has nothing to wait for, and its pool may be gone. But the
- * pool's lockdep map is there for a grace period after that.
+ * Check that the caller may wait for items of the batch, and with @end for its
+ * released(): fairwq_wait_begin(). A reaped batch has nothing to wait for, and
+ * its pool may be gone. But the pool's lockdep maps are there for a grace
+ * period after that.
  */
-void fairwq_batch_lockdep_wait(struct fairwq_batch *batch)
+void fairwq_batch_lockdep_wait(struct fairwq_batch *batch, bool end)
 {
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
+	const struct fairwq_batch *own = fairwq_own_batch();
 
 	guard(rcu)();
-	/*
-	 * From an item of the pool a flush may be right; lockdep cannot tell.
-	 */
-	if (!READ_ONCE(batch->reaped) && (!turn || turn->batch->pool != batch->pool))
-		fairwq_wait_begin(&batch->pool->lockdep_map, fairwq_is_for_reclaim(batch));
+	/* From an item or a released() of the pool this may be right; lockdep cannot tell. */
+	if (READ_ONCE(batch->reaped) || (own && own->pool == batch->pool))
+		return;
+	fairwq_wait_begin(&batch->pool->lockdep_map, fairwq_is_for_reclaim(batch));
+	if (end)
+		fairwq_lockdep_wait(&batch->pool->released_map);
 }
 
 void fairwq_batch_flush(struct fairwq_batch *batch)
@@ -488,7 +491,7 @@ void fairwq_batch_flush(struct fairwq_batch *batch)
 	might_sleep();
 	if (fairwq_waits_for_itself(fairwq_runner_own_turn()->batch == batch, __func__))
 		return;
-	fairwq_batch_lockdep_wait(batch);
+	fairwq_batch_lockdep_wait(batch, false);
 	fairwq_batch_wait(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_flush);
@@ -497,9 +500,7 @@ unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch)
 {
 	if (fairwq_is_bad(fairwq_is_no_pointer(batch), "batch is NULL or an error"))
 		return 0;
-	/* Under the lock: a work that is let go is not counted twice, nor missed. */
-	guard(raw_spinlock_irqsave)(&batch->inbox.lock);
-	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch);
+	return fairwq_inbox_nr(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_batch_nr_queued);
 
@@ -553,11 +554,12 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 struct fairwq_batch *fairwq_own_batch(void)
 {
 	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-	struct work_struct *work = current_work();
+	work_func_t func;
+	struct work_struct *work = fairwq_current_work_of_core(&func);
 
 	if (turn)
 		return turn->batch;
-	if (!work || work->func != batch_reap_fn)
+	if (!work || func != batch_reap_fn)
 		return NULL;
 	return container_of(work, struct fairwq_batch, reap_work);
 }
@@ -591,9 +593,9 @@ static struct fairwq_batch *next_owned(struct fairwq_batch *owner, unsigned int 
 
 /*
  * Refuse new items of @owner and all that goes with it, and end their delays.
- * Unless this is the @first look, drop what is there if it is to be. All of
- * them are stopped before that. Works of one may wait for those of another in a
- * serializer.
+ * Unless this is the @first look, drop what is there if it is to be, and what a
+ * serializer lets go by that. All of them are stopped before. Works of one may
+ * wait for those of another in a serializer.
  */
 void fairwq_batch_shutdown_look(struct fairwq_batch *owner, unsigned int how,
 				fairwq_func_t dropped, bool first)
@@ -602,18 +604,22 @@ void fairwq_batch_shutdown_look(struct fairwq_batch *owner, unsigned int how,
 
 	do {
 		next = batch ?: owner;
+		cond_resched();
+		/* Many are looked at for each work that one gets. */
+		if (READ_ONCE(next->dropping) && !fairwq_inbox_nr_queued(next))
+			continue;
+		fairwq_test_point(FAIRWQ_POINT_SHUTDOWN_LOOK, next);
 		fairwq_batch_retire(next, how & FAIRWQ_DROP_REST);	/* it may be new */
 		fairwq_delays_end(next);
-		if (!first && how & FAIRWQ_DROP_REST)
-			fairwq_batch_cancel(next, dropped);
-		cond_resched();
+		while (!first && how & FAIRWQ_DROP_REST && fairwq_batch_cancel(next, dropped))
+			cond_resched();
 	} while ((batch = next_owned(owner, how, batch)));
 }
 
 /*
- * Wait until @left is 0, a count of batches of @pool. Unless @owner is NULL,
- * look at it and those that go with it: now, and each time that there is
- * something to do.
+ * Wait until @left is 0, a count of batches of @pool. With FAIRWQ_DROP_REST,
+ * look at @owner and those that go with it: now, and each time that there is
+ * something to drop.
  */
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,
 				struct fairwq_batch *owner, unsigned int how,
@@ -625,7 +631,7 @@ void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *le
 	scoped_guard(raw_spinlock_irq, &pool->lock)
 		list_add_tail(&waiter.node, &pool->waits.batches);
 	for (;;) {
-		if (owner)
+		if (how & FAIRWQ_DROP_REST)
 			fairwq_batch_shutdown_look(owner, how, dropped, false);
 		if (!READ_ONCE(*left))
 			break;
@@ -656,7 +662,7 @@ int fairwq_batch_shutdown(struct fairwq_batch *batch, unsigned int how,
 		      "fairwq: an item or released() of batch %s/%s shuts down %s\n",
 		      own->pool->name, own->name, batch->name))
 		return -EDEADLK;
-	fairwq_batch_lockdep_wait(batch);
+	fairwq_batch_lockdep_wait(batch, true);
 	fairwq_batch_shutdown_look(batch, how, NULL, true);
 	fairwq_batch_shutdown_wait(batch->pool, how & FAIRWQ_AND_OWNED ? &batch->nr_owned :
 				   &batch->nr_here, batch, how, dropped);

@@ -163,17 +163,17 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	}
 	fairwq_call_begin(&state);
 	func(arg);
+	/* The item is the last of its serializer, and has let go of its lockdep map. */
+	if (runner && runner->turn.serializer != serializer && state.locks)
+		state.locks--;
+	/* Here, because the next call may wait, and other credentials would hide a leak. */
+	if (runner && !fairwq_call_state_kept(&state))
+		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	if (forker) {
 		fairwq_forks_end(runner);
 		list_splice(&forks, &forker->forks.list);
 		list_splice(&promoted, &forker->promoted);
 	}
-	/* The item is the last of its serializer, and has let go of its lockdep map. */
-	if (runner && runner->turn.serializer != serializer && state.locks)
-		state.locks--;
-	/* Here, because afterwards the credentials would hide what @func has left behind. */
-	if (runner && !fairwq_call_state_kept(&state))
-		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 	if (runner)
 		WRITE_ONCE(runner->context, outer);
 	else

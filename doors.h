@@ -84,7 +84,7 @@ struct fairwq_batch *fairwq_pool_next_batch(struct fairwq_pool *pool,
 void fairwq_batch_retire(struct fairwq_batch *batch, bool drop);
 void fairwq_batch_wait_grace(void);
 struct fairwq_batch *fairwq_own_batch(void);
-void fairwq_batch_lockdep_wait(struct fairwq_batch *batch);
+void fairwq_batch_lockdep_wait(struct fairwq_batch *batch, bool end);
 void fairwq_batch_shutdown_look(struct fairwq_batch *owner, unsigned int how,
 				fairwq_func_t dropped, bool first);
 void fairwq_batch_shutdown_wait(struct fairwq_pool *pool, const unsigned int *left,

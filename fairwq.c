@@ -47,8 +47,7 @@ EXPORT_SYMBOL_GPL(fairwq_queue);
  * Works of the module that are active at once. A thousand batches may leave at
  * once. They must not crowd out the runners, which have the same workers, nor
  * contend for pool->lock; those with a released() may. A sweep of many flows
- * takes a while, and the work that frees runners waits for readers of debugfs.
- * RCU works must not wait for that.
+ * takes a while. RCU works must not wait for that.
  */
 #define REAP_ACTIVE	4
 
@@ -60,7 +59,8 @@ EXPORT_SYMBOL_GPL(fairwq_queue);
  */
 static int __init fairwq_init(void)
 {
-	fairwq_release_wq = alloc_workqueue("fairwq_release", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	fairwq_release_wq = alloc_workqueue("fairwq_release", WQ_UNBOUND | WQ_MEM_RECLAIM,
+					    WQ_MAX_ACTIVE);
 	if (!fairwq_release_wq)
 		return -ENOMEM;
 	fairwq_reap_wq = alloc_workqueue("fairwq_reap", WQ_UNBOUND | WQ_MEM_RECLAIM, REAP_ACTIVE);

@@ -275,8 +275,8 @@ bool fairwq_work_enable(struct fairwq_work *work);
  * fairwq_sequencer_drop() if this returned true, and otherwise after
  * fairwq_sequencer_flush() or its completion.
  * Not promised: that a call of dropped() for @work has returned.
- * Context: Process context, sleeps. Not from @work's own function, nor from its
- * completion.
+ * Context: Process context, sleeps. Not from @work's own function, nor from a
+ * completion of its sequencer.
  * Return: true if this took @work out.
  */
 static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
@@ -295,9 +295,11 @@ static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
  * If @work is pending, this waits until that run has ended or was cancelled,
  * and otherwise for the run that is under way.
  * Not promised: that this waits for runs that are queued during the call, for a
- * delay, for the completion of a work of a sequencer, or for dropped().
- * Context: Process context, sleeps. Not from @work's own function, nor from an
- * item in front of @work in a serializer that runs one at a time.
+ * delay or a grace period, for the completion of a work of a sequencer, or for
+ * dropped().
+ * Context: Process context, sleeps. Not from @work's own function, nor from a
+ * completion of its sequencer, nor from an item in front of @work in a
+ * serializer that runs one at a time.
  * Return: true if it waited, false if there was nothing to wait for.
  */
 bool fairwq_work_flush(struct fairwq_work *work);
@@ -339,10 +341,12 @@ enum fairwq_prio {
  *	own items only, and it may be disposed before its batches
  * @ordered: the batch has a sequencer of its own. Its works are completed when
  *	a flush of the batch returns, and before @released is called, unless
- *	they wait for one that was cancelled, until that is dropped
+ *	they wait for one that was cancelled, until that is dropped, or for one
+ *	that waits in a serializer, which a flush does not see
  * @released: called once, in process context, when the batch was disposed, has
  *	drained and has left its pool; or NULL. It may sleep, which delays only
- *	the end of the pool. It must not wait for that
+ *	the end of the pool. It must not wait for that, and runs on a workqueue
+ *	with WQ_MEM_RECLAIM, which must not flush one without that
  * @priv: passed to @released
  */
 struct fairwq_batch_attrs {
@@ -429,7 +433,7 @@ static inline void fairwq_batch_resume(struct fairwq_batch *batch)
  * fairwq_batch_flush - wait until the items that are queued now have ended
  * @batch: the batch. If paused, this waits until it is resumed or disposed
  * Not promised: that this waits for items that are queued during the call, wait
- * in a serializer or for a delay, or are being dropped.
+ * in a serializer, for a delay or a grace period, or are being dropped.
  * Context: Process context, sleeps. Not from one of its items.
  */
 void fairwq_batch_flush(struct fairwq_batch *batch);
@@ -452,7 +456,7 @@ void fairwq_batch_flush(struct fairwq_batch *batch);
  * until @dropped is called for it, so another cancel may take it before. A
  * disposed batch is released after the last call of @dropped.
  * Not promised: that no item of @batch runs when this returns. Items that wait
- * for a delay or in a serializer are not dropped.
+ * for a delay, for a grace period or in a serializer are not dropped.
  * Return: how many items were dropped.
  */
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
@@ -616,7 +620,8 @@ struct fairwq_pool *fairwq_pool_create(const struct fairwq_pool_attrs *attrs,
  * return -ESHUTDOWN. During the call only items of the pool, and holders of
  * references to its default batches, may use these.
  * Context: Process context, sleeps, also for an expedited RCU grace period if a
- * runner was kicked just now. Not from the pool's items: it does nothing then.
+ * runner was kicked just now. Not from the pool's items, nor from a released()
+ * of its batches: it does nothing then.
  */
 void fairwq_pool_destroy(struct fairwq_pool *pool);
 
@@ -642,8 +647,9 @@ void fairwq_pool_flush(struct fairwq_pool *pool);
  *
  * During the call queue calls from elsewhere than items of the pool return
  * -ESHUTDOWN. This waits for the resume or dispose of paused batches.
- * Not promised: that this waits for an item that waits in a serializer or for a
- * delay, which is queued when it is let go, or is being dropped.
+ * Not promised: that this waits for an item that waits in a serializer, for a
+ * delay or for a grace period, which is queued when it is let go, or is being
+ * dropped.
  * Context: Process context, sleeps. Not from one of the pool's items.
  */
 void fairwq_pool_drain(struct fairwq_pool *pool);
@@ -806,7 +812,7 @@ int fairwq_queue_rcu(struct fairwq_batch *batch, struct fairwq_rcu_work *rwork);
  */
 static inline bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
 {
-	bool waited = flush_rcu_work(&rwork->later);
+	bool waited = rwork && flush_rcu_work(&rwork->later);
 
 	return fairwq_work_flush(&rwork->work) || waited;
 }
@@ -1091,7 +1097,8 @@ int fairwq_serializer_shutdown(struct fairwq_serializer *serializer, unsigned in
  * except a queue call whose item has run or was cancelled. A queue call during
  * this call is refused, or its item is waited for. The last item of a
  * serializer that runs one at a time may call this, and then free it, also if
- * its turn continues. From any other of its items this warns and does nothing.
+ * its turn continues; but a task of it only on the item's own stack. From any
+ * other of its items this warns and does nothing.
  * Context: Process context, sleeps.
  */
 static inline void fairwq_serializer_destroy(struct fairwq_serializer *serializer)
@@ -1142,6 +1149,8 @@ struct fairwq_sequenced_work {
 /* Set up a sequencer. */
 static inline void fairwq_sequencer_init(struct fairwq_sequencer *sequencer)
 {
+	if (WARN_ON_ONCE(!sequencer))
+		return;
 	*sequencer = (struct fairwq_sequencer){ .works = LIST_HEAD_INIT(sequencer->works) };
 }
 
@@ -1176,12 +1185,13 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * @swork may be freed by its completion, or after fairwq_sequencer_flush(). A
  * flush of a work, batch or pool waits for functions, and for the completions
  * that these items call. That of a pool waits for all completions, provided
- * that all works of @sequencer are of that pool, and none was dropped. If a
- * work is cancelled, the caller must call fairwq_sequencer_drop(), or those
- * behind it are not completed.
+ * that all works of @sequencer are of that pool, none was dropped, and none
+ * waits in a serializer. If a work is cancelled, the caller must call
+ * fairwq_sequencer_drop(), or those behind it are not completed.
  * Not promised: that a turn that continues after its function ends before that.
- * Return: 1 if the work was queued; 0 if it is in a sequencer already, or
- * pending; or a negative error as fairwq_serializer_queue().
+ * Return: 1 if the work was queued; 0 if it is pending, or a queue call has it
+ * for a sequencer, and for another one may yet be refused; or a negative error
+ * as fairwq_serializer_queue().
  */
 __must_check
 int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,

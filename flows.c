@@ -435,7 +435,7 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 
 	/* In this order, because a work that is let go is first in the inbox, then in flight. */
 	return !fairwq_batch_is_disposed(batch) && kref_read(&batch->refs) <= 2 &&
-	       fairwq_inbox_is_empty(batch) && fairwq_batch_is_idle(batch);
+	       !fairwq_inbox_nr(batch) && fairwq_batch_is_idle(batch);
 }
 
 /*
@@ -627,7 +627,7 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		      "fairwq: an item or released() of batch %s/%s destroys flows of its own pool\n",
 		      own->pool->name, own->name))
 		return -EDEADLK;
-	fairwq_batch_lockdep_wait(flows->shared);
+	fairwq_batch_lockdep_wait(flows->shared, true);
 	/* From here on no flow is made, and no sweep removes one. */
 	scoped_guard(raw_spinlock_irq, &flows->lock)
 		WRITE_ONCE(flows->dying, true);

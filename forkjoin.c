@@ -253,7 +253,7 @@ static int loop_outside(struct fairwq_batch *batch, const struct fairwq_range *r
 	struct fairwq_loop_item item = { .range = *range };
 	int ret;
 
-	fairwq_batch_lockdep_wait(batch);
+	fairwq_batch_lockdep_wait(batch, false);
 	fairwq_work_init(&item.own.work, loop_item_fn);
 	item.own.work.flags = FAIRWQ_WORK_OWN;
 	init_completion(&item.own.done);

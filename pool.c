@@ -6,7 +6,7 @@
  *   @dying is set            no batch joins the pool, and none is paused
  *   @draining is set         no queue call from outside is accepted
  *   pool_wait_drained()      the pool's items have stopped queueing
- *   pool_retire_batches()    nothing is in the tree, so the runners go idle
+ *   pool_teardown()          nothing is in the tree, so the runners go idle
  *   destroy_workqueue()      no runner runs
  *
  * Locking: pool->lock.
@@ -23,6 +23,7 @@
 
 #include "core/policy.h"
 #include "core/fifo.h"
+#include "core/lockdep.h"
 #include "core/runner.h"
 #include "core/seat.h"
 #include "core/tree.h"
@@ -81,6 +82,8 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	lockdep_register_key(&pool->runner_key);
 	lockdep_register_key(&pool->wait_key);
 	lockdep_init_map(&pool->lockdep_map, "(fairwq_pool)", &pool->wait_key, 0);
+	lockdep_register_key(&pool->released_key);
+	lockdep_init_map(&pool->released_map, "(fairwq_released)", &pool->released_key, 0);
 	INIT_LIST_HEAD(&pool->crew.idle);
 	INIT_LIST_HEAD(&pool->registry.batches);
 	INIT_LIST_HEAD(&pool->crew.runners);
@@ -143,35 +146,27 @@ static int pool_alloc_wq(struct fairwq_pool *pool)
 
 /* ---- taking down ------------------------------------------------------ */
 
-/* Retire the batches that are left, and wait until they have left. */
-static void pool_retire_batches(struct fairwq_pool *pool)
-{
-	struct fairwq_batch *batch;
-
-	scoped_guard(rcu)
-		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
-			fairwq_batch_retire(batch, false);
-	fairwq_batch_shutdown_wait(pool, &pool->registry.nr_batches, NULL, FAIRWQ_RUN_REST, NULL);
-}
-
 /* Take a pool down, also one that did not get all the way up. */
 static void pool_teardown(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner, *next;
+	struct fairwq_batch *batch;
 	unsigned int i;
-	bool active;
 
-	pool_retire_batches(pool);
+	/* Retire the batches that are left, and wait until they have left. */
+	scoped_guard(rcu)
+		list_for_each_entry_rcu(batch, &pool->registry.batches, link)
+			fairwq_batch_retire(batch, false);
+	fairwq_batch_shutdown_wait(pool, &pool->registry.nr_batches, NULL, FAIRWQ_RUN_REST, NULL);
 	fairwq_debugfs_del_pool(pool);
 	for (i = 0; i < ARRAY_SIZE(pool->registry.default_batch); i++)
 		fairwq_batch_put(pool->registry.default_batch[i]);
-	scoped_guard(raw_spinlock_irq, &pool->lock)
-		active = pool->crew.nr_active;
 	/*
 	 * A grace period after a runner was chosen it has been kicked, see
 	 * fairwq_kick_locked(). It is active until it was kicked, and has run.
+	 * No other one is chosen any more.
 	 */
-	if (active)
+	if (data_race(pool->crew.nr_active))
 		fairwq_batch_wait_grace();
 	/* Wait for runners that saw the empty tree and are on their way out. */
 	if (pool->wq)
@@ -185,6 +180,7 @@ static void pool_teardown(struct fairwq_pool *pool)
 		synchronize_rcu();
 	lockdep_unregister_key(&pool->runner_key);
 	lockdep_unregister_key(&pool->wait_key);
+	lockdep_unregister_key(&pool->released_key);
 	fairwq_pool_put(pool);
 }
 
@@ -312,12 +308,18 @@ EXPORT_SYMBOL_GPL(fairwq_pool_drain);
 
 void fairwq_pool_destroy(struct fairwq_pool *pool)
 {
+	const struct fairwq_batch *own = fairwq_own_batch();
 	struct fairwq_batch *batch;
 
 	if (IS_ERR_OR_NULL(pool))
 		return;
 	if (!pool_may_wait(pool, __func__))
 		return;
+	if (WARN_ONCE(own && own->pool == pool,
+		      "fairwq: released() of batch %s/%s destroys its pool\n",
+		      own->pool->name, own->name))
+		return;
+	fairwq_lockdep_wait(&pool->released_map);
 	WARN_ONCE(atomic_read(&pool->registry.nr_flows),
 		  "fairwq: pool %s is destroyed before its flows\n", pool->name);
 	scoped_guard(raw_spinlock_irq, &pool->lock)

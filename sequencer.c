@@ -20,7 +20,7 @@
  * batch. Each work in it has a reference to the batch, also between a cancel
  * and its drop. Unless works are dropped, a task completes works in a turn of
  * one that was queued no later than they were. So when the turns of a batch
- * have ended, its works are completed.
+ * have ended, its works are completed, if none waits in a serializer.
  *
  * Locking: one of the hashed locks below, which is not held while a completion
  * is called.
@@ -50,7 +50,8 @@
 struct fairwq_completer {
 	struct hlist_node node;
 	const struct fairwq_sequencer *sequencer;
-	struct task_struct *task;
+	const struct task_struct *task;
+	const struct fairwq_runner *runner; /* that of the item whose end it is, or NULL */
 	bool more;			/* works are in the sequencer, so it exists */
 };
 
@@ -112,12 +113,15 @@ static void let_go(struct fairwq_sequenced_work *swork)
 
 /*
  * Complete the works that are ready, unless another task does, and drop the
- * lock. The sequencer may be gone then.
+ * lock. The sequencer may be gone then. @runner: whose item has ended, or NULL.
  */
-static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags)
+static void complete_ready(struct fairwq_sequencer *sequencer, unsigned long flags,
+			   const struct fairwq_runner *runner)
 	__releases(&lock_of(sequencer)->lock)
 {
-	struct fairwq_completer self = { .sequencer = sequencer, .task = current, .more = true };
+	struct fairwq_completer self = {
+		.sequencer = sequencer, .task = current, .runner = runner, .more = true,
+	};
 	struct fairwq_sequencer_lock *lock = lock_of(sequencer);
 	struct fairwq_sequenced_work *first;
 	struct fairwq_batch *batch;
@@ -174,7 +178,7 @@ static void sequenced_fn(struct fairwq_work *work)
 	}
 	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
 	swork->ended = true;
-	complete_ready(sequencer, flags);
+	complete_ready(sequencer, flags, runner);
 }
 
 /* ---- queueing ----------------------------------------------------------- */
@@ -239,7 +243,7 @@ void fairwq_sequencer_drop(struct fairwq_work *work)
 	list_changed_locked(sequencer);
 	let_go(swork);
 	batch = sequencer->batch;
-	complete_ready(sequencer, flags);
+	complete_ready(sequencer, flags, NULL);
 	fairwq_batch_put(batch);
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_drop);
@@ -255,7 +259,9 @@ static bool is_inside(const struct fairwq_sequencer *sequencer)
 
 	scoped_guard(raw_spinlock_irqsave, &lock_of(sequencer)->lock) {
 		completer = completer_locked(sequencer);
-		inside = completer && completer->task == current;
+		/* A task of a completion may have another runner, or another stack. */
+		inside = completer && (completer->task == current ||
+				       (runner && completer->runner == runner));
 	}
 	/* The work may be gone, if it is none of a sequencer. */
 	inside |= runner && runner->sequencer == sequencer;
@@ -278,7 +284,7 @@ void fairwq_sequencer_flush(struct fairwq_sequencer *sequencer)
 	raw_spin_lock_irqsave(&lock_of(sequencer)->lock, flags);
 	list_add_tail(&marker.entry.node, &sequencer->works);
 	list_changed_locked(sequencer);
-	complete_ready(sequencer, flags);	/* the marker, if nothing is before it */
+	complete_ready(sequencer, flags, NULL);	/* the marker, if nothing is before it */
 	wait_for_completion(&marker.done);
 }
 EXPORT_SYMBOL_GPL(fairwq_sequencer_flush);

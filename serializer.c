@@ -60,18 +60,22 @@ EXPORT_SYMBOL_GPL(fairwq_serializer_flush);
 static bool become_last(struct fairwq_serializer *serializer, unsigned int how,
 			void (*dropped)(struct fairwq_work *work))
 {
-	const struct fairwq_turn *turn = fairwq_runner_own_turn();
-	bool last;
+	struct fairwq_runner *runner = fairwq_runner_current();
+	bool drop = how & FAIRWQ_DROP_REST, last;
 
-	/* Where several may be in flight, no item can know that the others have ended. */
-	if (!turn || turn->serializer != serializer || serializer->max > 1)
+	/*
+	 * Where several may be in flight, no item can know that the others have
+	 * ended. A task on another stack does not hold the lockdep map.
+	 */
+	if (!fairwq_runner_is_of(serializer) || serializer->max > 1 ||
+	    current_work() != &runner->work || runner->origin)
 		return false;
-	if (!(how & FAIRWQ_DROP_REST))
-		return fairwq_waitlist_detach(fairwq_runner_current(), serializer);
-	fairwq_waitlist_end(serializer, 1, false);
-	fairwq_waitlist_drop(serializer, dropped);
-	last = fairwq_waitlist_detach(fairwq_runner_current(), serializer);
-	if (!last)
+	if (drop) {
+		fairwq_waitlist_end(serializer, 1, false);
+		fairwq_waitlist_drop(serializer, dropped);
+	}
+	last = fairwq_waitlist_detach(runner, serializer, drop);
+	if (drop && !last)
 		fairwq_waitlist_end(serializer, -1, false);
 	return last;
 }

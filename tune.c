@@ -18,7 +18,6 @@
 
 #include "core/policy.h"
 #include "core/fifo.h"
-#include "core/run.h"
 #include "core/runner.h"
 #include "core/seat.h"
 #include "core/testing.h"
@@ -35,7 +34,7 @@ static void shrink_later_locked(struct fairwq_pool *pool)
 	lockdep_assert_held(&pool->lock);
 
 	if (pool->crew.nr_runners > pool->crew.max_active)
-		queue_delayed_work(fairwq_reap_wq, &pool->crew.shrink, SPARE_IDLE);
+		queue_delayed_work(system_long_wq, &pool->crew.shrink, SPARE_IDLE);
 }
 
 /* Add a runner, and let it work. Return: 0, or -ENOMEM. */

@@ -36,9 +36,6 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* For writers of fairwq_work.disabled; the loads pair with disable_item(). */
-static DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
-
 /* ---- taking a work out of where it waits -------------------------------- */
 
 /* Take out a work that is DELAYED in @batch. Return: as fairwq_try_take(). */
@@ -230,14 +227,9 @@ static int await_queued(struct fairwq_batch *batch, struct fairwq_work *work,
  */
 static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
-	struct fairwq_runner *runner = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
+	struct fairwq_runner *runner = fairwq_executing_runner(work);
 
-	/*
-	 * If the run is over, its stores are seen. Pairs with
-	 * fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_end_item(). Model: tests/models/disable.pml.
-	 */
-	if (!runner || smp_load_acquire(&runner->current_work) != work)
+	if (!runner)
 		return 0;
 	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	if (!runner->turn.batch)
@@ -250,7 +242,7 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 	 * Model: tests/models/burst.pml.
 	 */
 	smp_mb();
-	/* Pairs as the load above. Model: tests/models/disable.pml. */
+	/* Pairs as in fairwq_executing_runner(). Model: tests/models/disable.pml. */
 	if (smp_load_acquire(&runner->current_work) != work)
 		return 0;
 	fairwq_waiter_add_locked(runner->turn.batch, waiter, runner->turn.number);
@@ -412,16 +404,11 @@ EXPORT_SYMBOL_GPL(fairwq_work_enable);
  */
 static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier *last)
 {
-	struct fairwq_work *work;
-
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->nr_canceling++;		/* no other one is parked from here on */
 	fairwq_runner_yield_locked(batch);
-	while ((work = fairwq_find_parked_locked(batch))) {
-		fairwq_unpark_work_locked(batch, work);
-		fairwq_fifo_put_back_locked(batch, work);
-	}
+	fairwq_unpark_batch_locked(batch);
 	fairwq_fifo_add_barrier_locked(batch, last);
 }
 

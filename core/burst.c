@@ -24,7 +24,6 @@
  *
  * Limits: BURST_ITEMS items.
  */
-#include "burst.h"
 #include "park.h"
 #include "policy.h"
 
@@ -50,8 +49,6 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	struct fairwq_burst *burst = &runner->burst;
 	u64 now, each;
 
-	if (!burst->due)
-		return false;
 	/* After a tick the estimate may be wrong, so the clock is read. */
 	if (burst->left && !time_after(jiffies, runner->started)) {
 		burst->left--;
@@ -65,7 +62,7 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 		burst->left = clamp_t(u64, div64_u64(burst->due - now, each), 1,
 				      BURST_CHECK) - 1;
 	else
-		burst->due = 0;		/* this one uses it up */
+		*burst = (struct fairwq_burst){ };	/* this one uses it up */
 	return true;
 }
 

@@ -50,6 +50,7 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 					const struct fairwq_turn *turn,
 					struct fairwq_call_state *state)
 {
+	bool waited = fairwq_is_of_client(work);
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
 
@@ -59,9 +60,11 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 	lock_map_acquire(&turn->batch->pool->lockdep_map);
 	if (turn->serializer)
 		lock_map_acquire(&turn->serializer->lockdep_map);
-	lock_map_acquire(&map);
+	if (waited)
+		lock_map_acquire(&map);
 	turn->func(work);
-	lock_map_release(&map);
+	if (waited)
+		lock_map_release(&map);
 	if (turn->serializer)
 		lock_map_release(&turn->serializer->lockdep_map);
 	lock_map_release(&turn->batch->pool->lockdep_map);

@@ -352,8 +352,8 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (batch->reaping || !batch->disposed || batch->nr_canceling ||
-	    !fairwq_fifo_is_idle_locked(batch) || !fairwq_inbox_is_empty(batch))
+	if (batch->reaping || !batch->disposed || batch->nr_canceling || batch->nr_dropping ||
+	    !fairwq_fifo_is_idle_locked(batch) || fairwq_inbox_nr(batch))
 		return;
 	batch->reaping = true;
 	queue_work(batch->released ? fairwq_release_wq : fairwq_reap_wq, &batch->reap_work);
@@ -423,11 +423,16 @@ void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_c
 	fairwq_policy_settle_locked(batch, charge);
 }
 
-/* Account @turn to its batch. Its last function has returned. */
-void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn)
+/* End @turn: tell its batch, which may be gone when the lock is dropped. */
+void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
 {
+	lockdep_assert_held(&turn->batch->pool->lock);
+
+	turn->batch->pool->crew.nr_quick -= turn->quick;
+	turn->charge.took += turn->later;
 	turn_count_locked(turn);
 	fairwq_fifo_settle_locked(turn->batch, &turn->charge);
+	turn->batch = NULL;
 }
 
 /*

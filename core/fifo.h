@@ -51,7 +51,7 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async);
 void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge);
-void fairwq_fifo_turn_end_locked(const struct fairwq_turn *turn);
+void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn);
 void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);

@@ -82,7 +82,6 @@ static int next_cpu(void)
 /* Promote the oldest task, if a runner is free. Model: tests/models/fork.pml. */
 static void promote_oldest(struct fairwq_runner *runner)
 {
-	static struct lock_class_key key;
 	struct fairwq_forker *forker = &runner->forker;
 	struct fairwq_task *task = list_first_entry(&forker->forks.list, struct fairwq_task, node);
 	struct fairwq_runner *kick = NULL;
@@ -90,7 +89,6 @@ static void promote_oldest(struct fairwq_runner *runner)
 	unsigned long flags;
 
 	task->work = (struct fairwq_work){ .func = forker->run_task };
-	lockdep_init_map(&task->work.lockdep_map, "(fairwq_fork)", &key, 0);
 	task->context = runner->context;
 	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (fairwq_fifo_has_room_locked(runner->turn.batch))
@@ -173,8 +171,8 @@ static bool is_done(const struct fairwq_task *task)
 	return smp_load_acquire(&task->origin) == FAIRWQ_TASK_DONE;
 }
 
-/* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
-static void await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
+/* Wait for the end of a stolen task. Return: false. Models: tests/models/fork.pml, seat.pml. */
+static bool await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 {
 	u64 end = fairwq_clock() + SPIN_NS;
 
@@ -187,6 +185,7 @@ static void await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 		fairwq_seat_unblock(runner);
 	}
 	list_del(&task->node);
+	return false;
 }
 
 /* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
@@ -195,10 +194,8 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 	struct fairwq_runner *runner = to_runner(self->forks);
 
 	might_sleep();
-	if (!take_back(runner, task)) {
-		await_stolen(runner, task);
-		return false;
-	}
+	if (!take_back(runner, task))
+		return await_stolen(runner, task);
 	task->forks = self->forks;
 	return true;
 }
@@ -234,18 +231,19 @@ EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
 /*
  * Report a function that has returned without a join of what it forked. Forget
- * its private tasks. Join those that other runners have, or will have.
+ * its private tasks. Join those that other runners have. First take back the
+ * others, because they may be on the stack, which the report overwrites.
  */
 void fairwq_forks_unjoined(struct fairwq_runner *runner)
 {
 	struct list_head *promoted = &runner->forker.promoted;
 	struct fairwq_task *task;
 
-	warn_unjoined(&runner->turn, runner->turn.func);
 	INIT_LIST_HEAD(&runner->forker.forks.list);
 	while (!list_empty(promoted)) {
 		task = list_first_entry(promoted, struct fairwq_task, node);
 		if (!take_back(runner, task))
 			await_stolen(runner, task);
 	}
+	warn_unjoined(&runner->turn, runner->turn.func);
 }

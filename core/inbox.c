@@ -17,7 +17,8 @@
  * lock. So a CPU that has the lock of a state finds each work of that state in
  * its place.
  *
- * Locking: inbox->lock. Under it only timers are set and deleted.
+ * Locking: inbox->lock. Under it only timers are set and deleted, and a claim
+ * is taken back, under fairwq_disable_lock.
  * Invariants: see struct fairwq_inbox in types.h.
  * Limits: any context but NMI.
  *
@@ -31,6 +32,9 @@
 #include "runner.h"
 
 /* ---- accepting -------------------------------------------------------- */
+
+/* For writers of fairwq_work.disabled; the loads pair with disable_item(). */
+DEFINE_RAW_SPINLOCK(fairwq_disable_lock);
 
 /*
  * Check a batch that is disposed, or a pool that drains, for an exception.
@@ -51,22 +55,37 @@ int fairwq_refusal_of(struct fairwq_batch *batch)
 /* Claim a work that was not free a moment ago. Return: as fairwq_claim_locked(). */
 int fairwq_claim_taken(struct fairwq_work *work, long word)
 {
-	long data = 0;
+	long free;
 
-	while (!atomic_long_try_cmpxchg(&work->data, &data, word)) {
-		/*
-		 * The caller's stores, then the load of the word, because the
-		 * call may return 0. Pairs with fairwq_start_item(). Model:
-		 * tests/models/pending.pml.
-		 */
-		smp_mb();
-		data = atomic_long_read(&work->data);
+	do {
+		if (fairwq_is_pending(work))
+			return 0;
 		if (READ_ONCE(work->disabled))
 			return -ECANCELED;
-		if (data)
-			return 0;
-	}
+		free = 0;
+	} while (!atomic_long_try_cmpxchg(&work->data, &free, word));
 	return 1;
+}
+
+/*
+ * Take the claim of a disabled work back. If the work has been enabled since,
+ * it stays: a queue call after that may have returned 0, as the work was
+ * pending.
+ * Return: whether it was taken back.
+ */
+bool fairwq_unclaim(struct fairwq_work *work)
+{
+	fairwq_test_point(FAIRWQ_POINT_UNCLAIM, NULL);
+	guard(raw_spinlock)(&fairwq_disable_lock);	/* interrupts are off */
+	if (!work->disabled)
+		return false;
+	/*
+	 * A CPU that finds the word free sees all stores to the work before
+	 * that. Pairs with the cmpxchg() of the next queue call, and with
+	 * fairwq_is_pending(). No model.
+	 */
+	atomic_long_set_release(&work->data, 0);
+	return true;
 }
 
 /* ---- works that wait for a turn --------------------------------------- */

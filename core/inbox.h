@@ -15,6 +15,8 @@
 
 int fairwq_refusal_of(struct fairwq_batch *batch);
 int fairwq_claim_taken(struct fairwq_work *work, long word);
+bool fairwq_unclaim(struct fairwq_work *work);
+extern raw_spinlock_t fairwq_disable_lock;
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work);
 bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work, bool held);
 bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
@@ -38,30 +40,45 @@ static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *bat
 	return READ_ONCE(batch->inbox.nr_in) - out;
 }
 
-/* Check whether @batch has accepted no work that has not begun. */
-static inline bool fairwq_inbox_is_empty(struct fairwq_batch *batch)
+/* Return how many works @batch has accepted that have not begun. */
+static inline unsigned int fairwq_inbox_nr(struct fairwq_batch *batch)
 {
-	/* Under the lock: a work that is let go is not missed. */
+	/* Under the lock: a work that is let go is not counted twice, nor missed. */
 	guard(raw_spinlock_irqsave)(&batch->inbox.lock);
-	return !batch->inbox.nr_held && !fairwq_inbox_nr_queued(batch);
+	return batch->inbox.nr_held + fairwq_inbox_nr_queued(batch);
 }
 
 /*
- * Return 0 for a work that is pending, else @ret. A disabled work does not
- * count as pending, because the queue call that claimed it may still give it
- * up.
+ * Check whether @work is pending, for a queue call that will return 0 then. A
+ * disabled work does not count as pending, because the queue call that claimed
+ * it may still give it up.
  */
-static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
+static inline bool fairwq_is_pending(const struct fairwq_work *work)
 {
+	bool claimed;
+
 	/*
-	 * The caller's stores, then the load of the word, as in
-	 * fairwq_claim_taken(), because the call may return 0. Pairs with
+	 * The caller's stores, then the load of the word. Pairs with
 	 * fairwq_start_item(). Model: tests/models/pending.pml.
 	 */
 	smp_mb();
-	if (!atomic_long_read(&work->data) || READ_ONCE(work->disabled))
-		return ret;
-	return 0;
+	if (READ_ONCE(work->disabled))
+		return false;
+	/*
+	 * Then the word, because a call that enables the work comes after the
+	 * one that gave it up; then @disabled, because that claim may be
+	 * younger than a disable. Pairs with fairwq_unclaim(). No model.
+	 */
+	smp_rmb();
+	claimed = atomic_long_read(&work->data);
+	smp_rmb();			/* as above */
+	return claimed && !READ_ONCE(work->disabled);
+}
+
+/* Return 0 for a work that is pending, else @ret. */
+static inline int fairwq_unless_pending(const struct fairwq_work *work, int ret)
+{
+	return fairwq_is_pending(work) ? 0 : ret;
 }
 
 /* Check whether @batch still takes items from the caller. Return: 0, or -ESHUTDOWN. */
@@ -112,15 +129,8 @@ static __always_inline int fairwq_claim(struct fairwq_batch *batch, struct fairw
 	 * Set the word, then load @disabled. Pairs with disable_item(). Model:
 	 * tests/models/disable.pml.
 	 */
-	if (unlikely(READ_ONCE(work->disabled))) {
-		/*
-		 * A CPU that finds the word free sees all stores to the work
-		 * before that. Pairs with the cmpxchg() of the next queue call.
-		 * No model.
-		 */
-		atomic_long_set_release(&work->data, 0);
+	if (unlikely(READ_ONCE(work->disabled)) && fairwq_unclaim(work))
 		return -ECANCELED;
-	}
 	work->flags &= FAIRWQ_WORK_OWN;
 	return 1;
 }

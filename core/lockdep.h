@@ -4,10 +4,13 @@
  * appears, and not when it strikes.
  *
  *   Map              Held around                     Taken for a moment by
- *   of a pool        each item, each released()      a call that waits for the
+ *   of a pool        each item                       a call that waits for the
  *                                                    pool or one of its batches
+ *   released_map     each released() of a pool       a call that waits for the end
+ *                                                    of the pool, or of a batch
  *   of a serializer  each item of it                 a call that waits for it
- *   of a work        its function                    a call that waits for it
+ *   of a work        its function, if a client has   a call that waits for it
+ *                    queued it
  *   of a task        its function, but for tasks     a join of it: fairwq.h
  *                    that this joins
  *

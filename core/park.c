@@ -60,14 +60,15 @@ static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
 }
 
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
-static struct fairwq_runner *executing_runner(const struct fairwq_work *work)
+struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work)
 {
 	struct fairwq_runner *other = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
 
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases
 	 * in fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_end_item(). Model: tests/models/park.pml.
+	 * fairwq_waitlist_end_item(). Models: tests/models/park.pml,
+	 * disable.pml.
 	 */
 	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }
@@ -78,7 +79,7 @@ bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id)
 	if (!fairwq_park_ran_elsewhere(work, id))
 		return false;
 	guard(rcu)();
-	return executing_runner(work);
+	return fairwq_executing_runner(work);
 }
 
 /*
@@ -95,7 +96,7 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	lockdep_assert_held(&runner->pool->lock);
 	/* One section, because @other may be freed with its pool a grace period later. */
 	guard(rcu)();
-	other = executing_runner(work);
+	other = fairwq_executing_runner(work);
 	return other && park_at(other, batch, work);
 }
 
@@ -113,30 +114,27 @@ void fairwq_unpark_work_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	list_del(&work->node);
 }
 
-/*
- * Find a work of @batch that is parked, at any runner of any pool, if there is
- * one.
- *
- * Return: the work, or NULL if none is.
- */
-struct fairwq_work *fairwq_find_parked_locked(struct fairwq_batch *batch)
+/* Put the parked works of @batch, at any runner of any pool, back at its head. */
+void fairwq_unpark_batch_locked(struct fairwq_batch *batch)
 {
+	struct fairwq_work *work, *next;
 	struct fairwq_runner *runner;
-	struct fairwq_work *work;
 	unsigned long id;
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	if (!batch->nr_parked)
-		return NULL;
+		return;
 	guard(rcu)();
 	xa_for_each(&fairwq_runners, id, runner) {
 		guard(raw_spinlock)(&runner->park_lock);
-		list_for_each_entry(work, &runner->parked, node)
-			if (fairwq_work_batch(work) == batch)
-				return work;
+		list_for_each_entry_safe(work, next, &runner->parked, node)
+			if (fairwq_work_batch(work) == batch) {
+				list_del(&work->node);
+				batch->nr_parked--;
+				fairwq_fifo_put_back_locked(batch, work);
+			}
 	}
-	return NULL;
 }
 
 /*

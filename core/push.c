@@ -71,32 +71,27 @@ void fairwq_arrive(struct fairwq_work *work)
 
 /* ---- delays ----------------------------------------------------------- */
 
-/* Queue the first work whose timer is set in @batch. Return: whether there was one. */
-static bool end_delay(struct fairwq_batch *batch)
-{
-	struct fairwq_delayed_work *dwork;
-	bool ended = false;
-
-	guard(irqsave)();		/* as in the function of the timer */
-	scoped_guard(raw_spinlock, &batch->inbox.lock) {
-		batch->inbox.hurry = true;
-		hlist_for_each_entry(dwork, &batch->inbox.delayed, work.later) {
-			ended = timer_delete(&dwork->timer);
-			if (ended)
-				break;
-		}
-	}
-	if (ended)
-		fairwq_arrive(&dwork->work);
-	return ended;
-}
-
 /*
  * End the delays of all works that wait for their timer in @batch, for good:
  * queue them. A timer that fires meanwhile does that by itself.
  */
 void fairwq_delays_end(struct fairwq_batch *batch)
 {
-	while (end_delay(batch))
-		;
+	struct fairwq_delayed_work *dwork;
+	bool ended;
+
+	do {
+		guard(irqsave)();	/* as in the function of the timer */
+		ended = false;
+		scoped_guard(raw_spinlock, &batch->inbox.lock) {
+			batch->inbox.hurry = true;
+			hlist_for_each_entry(dwork, &batch->inbox.delayed, work.later) {
+				ended = timer_delete(&dwork->timer);
+				if (ended)
+					break;
+			}
+		}
+		if (ended)
+			fairwq_arrive(&dwork->work);
+	} while (ended);
 }

@@ -10,7 +10,7 @@
  *  |  unlock, send the kick
  *  |  run_turn()                 the item; in a burst those behind it, too
  *  |  lock
- *  -- turn_end_locked()          tell the batch: flushes, limits, its cost
+ *  -- fairwq_fifo_turn_end_locked()  tell the batch: flushes, limits, its cost
  *
  * A runner decides one turn at a time, so no decision has to be taken back. The
  * price is one hold of pool->lock for each turn, as in the workqueue core.
@@ -29,7 +29,6 @@
 #include "fifo.h"
 #include "fork.h"
 #include "park.h"
-#include "run.h"
 #include "runner.h"
 #include "seat.h"
 #include "testing.h"
@@ -141,47 +140,25 @@ static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
 	return activate;
 }
 
-/* Begin a turn of @batch, which was charged. The caller starts its first item next. */
-static void turn_begin_locked(struct fairwq_runner *runner, struct fairwq_batch *batch)
-{
-	struct fairwq_turn *turn = &runner->turn;
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	turn->quick = batch->quick;
-	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
-	pool->crew.nr_quick += turn->quick;
-	pool->crew.began_at = jiffies;
-	runner->away = 0;
-}
-
-/* End the runner's turn: tell its batch, which may be gone when the lock is dropped. */
-static void turn_end_locked(struct fairwq_runner *runner)
-{
-	struct fairwq_turn *turn = &runner->turn;
-
-	lockdep_assert_held(&runner->pool->lock);
-
-	runner->pool->crew.nr_quick -= turn->quick;
-	turn->charge.took += turn->later;
-	fairwq_fifo_turn_end_locked(turn);
-	turn->batch = NULL;
-}
-
 /* Take a turn of the batch of @node. Return false if its item was parked instead. */
 static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *node)
 {
 	struct fairwq_batch *batch = container_of(node, struct fairwq_batch, node);
 	struct fairwq_work *work = fairwq_head_locked(batch);
+	struct fairwq_crew *crew = &batch->pool->crew;
+	struct fairwq_turn *turn = &runner->turn;
 
 	lockdep_assert_held(&runner->pool->lock);
 
 	if (fairwq_park_ran_elsewhere(work, runner->id) && fairwq_park_locked(runner, batch))
 		return false;
 	WRITE_ONCE(runner->yield, false);	/* it is set if the turn is waited for */
-	fairwq_fifo_take_locked(batch, &runner->turn);
-	turn_begin_locked(runner, batch);
+	fairwq_fifo_take_locked(batch, turn);
+	turn->quick = batch->quick;
+	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
+	crew->nr_quick += turn->quick;
+	crew->began_at = jiffies;
+	runner->away = 0;
 	fairwq_start_item(runner, work);
 	return true;
 }
@@ -207,15 +184,13 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 
 /*
  * Take the next turn. If there is none, the runner is idle; or it must be
- * queued again, if @requeue is set. A runner whose time is up returns to the
+ * queued again, if it has its seat. A runner whose time is up returns to the
  * workqueue core, so that freezing, flushing and changes of affinity work
  * there.
  */
-static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until,
-			       bool *requeue)
+static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until)
 {
 	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_node *node;
 	bool has_work;
 
 	lockdep_assert_held(&pool->lock);
@@ -224,7 +199,6 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 		has_work = fairwq_has_work_locked(pool);
 		if (has_work && unlikely(time_after(jiffies, until))) {
 			pool->tally.counter[FAIRWQ_REQUEUES]++;
-			*requeue = true;
 			return false;
 		}
 		if (!has_work || pool->crew.nr_active > pool->crew.seats ||
@@ -232,8 +206,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			fairwq_seat_leave_locked(runner);
 			return false;
 		}
-		node = fairwq_tree_pick(&pool->tree);
-	} while (!node || !take_turn_locked(runner, node));
+	} while (!take_turn_locked(runner, fairwq_tree_pick(&pool->tree)));
 	return true;
 }
 
@@ -246,14 +219,14 @@ void fairwq_run(struct work_struct *work)
 	struct fairwq_call_state state;
 	struct fairwq_batch *activate;
 	struct fairwq_runner *kick;
-	bool requeue = false;
+	bool requeue;
 
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_asleep_begin_locked(runner);
 	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
-	while (runner_next_locked(runner, until, &requeue)) {
+	while (runner_next_locked(runner, until)) {
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_kick_send(kick);
@@ -263,8 +236,9 @@ void fairwq_run(struct work_struct *work)
 			fairwq_fifo_update_locked(activate);
 		fairwq_seat_return_locked(runner);
 		if (likely(runner->turn.batch))
-			turn_end_locked(runner);
+			fairwq_fifo_turn_end_locked(&runner->turn);
 	}
+	requeue = runner->seated;
 	kick = requeue ? NULL : fairwq_kick_locked(pool);
 	fairwq_asleep_end_locked(runner, NULL);
 	raw_spin_unlock_irq(&pool->lock);

@@ -10,6 +10,7 @@
  */
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/uaccess.h>
 #include <linux/xarray.h>
 
 #include "asleep.h"
@@ -50,18 +51,34 @@ void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 /* ---- the runner that executes the caller ------------------------------ */
 
 /*
+ * Return the work that the workqueue core executes here, and its @func; or
+ * NULL. If it is not one of fairwq's, its function may have freed it.
+ */
+struct work_struct *fairwq_current_work_of_core(work_func_t *func)
+{
+	struct work_struct *work = current_work();
+
+	return work && !get_kernel_nofault(*func, &work->func) ? work : NULL;
+}
+
+/*
  * Return the runner that executes the caller, or NULL. An interrupt gets NULL,
  * also on top of an item, because current_work() is NULL there.
  */
 struct fairwq_runner *fairwq_runner_current(void)
 {
-	struct work_struct *work = current_work();
+	work_func_t func;
+	struct work_struct *work = fairwq_current_work_of_core(&func);
+	struct fairwq_runner *runner;
 
 	if (!work)
 		return NULL;
-	if (likely(work->func == READ_ONCE(fairwq_runner_fn)))
-		return container_of(work, struct fairwq_runner, work);
-	return fairwq_stack_runner(work);
+	if (likely(func == READ_ONCE(fairwq_runner_fn)))
+		runner = container_of(work, struct fairwq_runner, work);
+	else
+		runner = fairwq_stack_runner(work, func);
+	/* The memory of a work that is gone may be a runner by now. */
+	return runner && READ_ONCE(runner->task) == current ? runner : NULL;
 }
 
 /*
@@ -169,5 +186,5 @@ void fairwq_runner_free(struct fairwq_runner *runner)
 {
 	fairwq_asleep_uninit(runner);
 	xa_erase(&fairwq_runners, runner->id);
-	kfree_rcu(runner, rcu);		/* executing_runner() and await_running() may look at it */
+	kfree_rcu(runner, rcu);		/* fairwq_executing_runner() may look at it */
 }

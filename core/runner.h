@@ -78,6 +78,7 @@ struct fairwq_asleep {
 };
 
 void fairwq_runner_yield_locked(struct fairwq_batch *batch);
+struct work_struct *fairwq_current_work_of_core(work_func_t *func);
 struct fairwq_runner *fairwq_runner_current(void);
 const struct fairwq_turn *fairwq_runner_own_turn(void);
 struct fairwq_runner *fairwq_runner_of_item(void);
@@ -88,5 +89,13 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 					  gfp_t gfp);
 void fairwq_runner_free(struct fairwq_runner *runner);
 extern struct xarray fairwq_runners;
+
+/* burst.c */
+bool fairwq_burst_goes_on(struct fairwq_runner *runner,
+			  const struct fairwq_serializer *serializer,
+			  const struct fairwq_work *work);
+
+/* run.c */
+void fairwq_run(struct work_struct *work);
 
 #endif /* FAIRWQ_RUNNER_H */

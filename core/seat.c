@@ -45,7 +45,6 @@
  * memory is left for a runner, what waits goes on when one is idle, or at a
  * tick that finds some. A tick looks at all runners under the lock.
  */
-#include <linux/cpumask.h>
 #include <linux/jiffies.h>
 #include <linux/sched.h>
 #include <linux/timer.h>
@@ -300,6 +299,6 @@ void fairwq_seat_unblock(struct fairwq_runner *runner)
 	WRITE_ONCE(runner->nr_blocks, runner->nr_blocks - 1);
 	if (runner->nr_blocks)
 		return;
-	guard(raw_spinlock_irq)(&runner->pool->lock);
+	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	fairwq_seat_regain_locked(runner);
 }

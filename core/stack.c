@@ -23,16 +23,15 @@
  * one only, so it has the runner's seat, and may lose it.
  *
  * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for
- * workers, and its seat waits with it. The nice value and the CPUs are those of
- * the workqueue, not those of the pool. Lockdep does not see what the caller
- * holds.
+ * workers, and its seat waits with it. From 6.9 on, a node with less than an
+ * eighth of the CPUs may have fewer, and those that are nested may hang. The
+ * nice value and the CPUs are those of the workqueue, not those of the pool.
+ * Lockdep does not see what the caller holds.
  *
  * Source: XFS splits its btrees so, since it may be called with little stack
  * left.
  */
 #include <linux/completion.h>
-#include <linux/minmax.h>
-#include <linux/nodemask.h>
 #include <linux/sched.h>
 #include <linux/workqueue.h>
 
@@ -87,10 +86,10 @@ static void stack_fn(struct work_struct *work)
 	complete(&stack->done);
 }
 
-/* Return the runner for which a worker with @work stands, or NULL. */
-struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work)
+/* Return the runner for which a worker with @work, of @func, stands, or NULL. */
+struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work, work_func_t func)
 {
-	if (work->func != stack_fn)
+	if (func != stack_fn)
 		return NULL;
 	return container_of(work, struct fairwq_stack, work)->runner;
 }
@@ -109,10 +108,8 @@ int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), voi
 		.scopes = current->flags & FAIRWQ_SCOPES,
 	};
 
-	if (atomic_inc_return(&nr_stacks) > FAIRWQ_MAX_STACKS) {
-		atomic_dec(&nr_stacks);
+	if (!atomic_add_unless(&nr_stacks, 1, FAIRWQ_MAX_STACKS))
 		return -EOVERFLOW;
-	}
 	INIT_WORK_ONSTACK(&stack.work, stack_fn);
 	init_completion(&stack.done);
 	end(runner, current);
@@ -135,11 +132,10 @@ void fairwq_stack_exit(void)
 
 int __init fairwq_stack_init(void)
 {
-	/* The workqueue core divides them among the nodes, and all calls may be on one. */
-	int max = min_t(int, FAIRWQ_MAX_STACKS * nr_node_ids, WQ_MAX_ACTIVE);
-
-	stack_wq[0] = alloc_workqueue("fairwq_stack", WQ_UNBOUND, max);
-	stack_wq[1] = alloc_workqueue("fairwq_stack_reclaim", WQ_UNBOUND | WQ_MEM_RECLAIM, max);
+	/* The workqueue core may divide that among the nodes, and all calls may be on one. */
+	stack_wq[0] = alloc_workqueue("fairwq_stack", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	stack_wq[1] = alloc_workqueue("fairwq_stack_reclaim", WQ_UNBOUND | WQ_MEM_RECLAIM,
+				      WQ_MAX_ACTIVE);
 	if (stack_wq[0] && stack_wq[1])
 		return 0;
 	fairwq_stack_exit();

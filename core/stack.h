@@ -34,7 +34,7 @@ static inline void fairwq_scopes_leave(unsigned int flags)
 	data_race(({ current_restore_flags(flags, FAIRWQ_SCOPES); 0; }));
 }
 
-struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work);
+struct fairwq_runner *fairwq_stack_runner(const struct work_struct *work, work_func_t func);
 int fairwq_stack_call(struct fairwq_runner *runner, void (*func)(void *arg), void *arg);
 int fairwq_stack_init(void);
 void fairwq_stack_exit(void);

@@ -31,9 +31,10 @@
  * the lock in the third column, or under the inbox->lock of its batch. A cancel
  * has that lock. So it finds the work, or the work is in another state.
  *
- * A claim of a work that is disabled is taken back in the same section. TAKEN
- * names the batch to which the work moves. A work that waits for its timer or a
- * grace period is bound for a batch, never for a serializer.
+ * A claim of a work that is disabled is taken back in the same section, unless
+ * another call has enabled it by then. TAKEN names the batch to which the work
+ * moves. A work that waits for its timer or a grace period is bound for a
+ * batch, never for a serializer.
  *
  * "Or waits" is fairwq_work_cancel_sync(); fairwq_work_cancel() does not wait.
  * "Tries again" is soon over, because the other CPU has interrupts off.

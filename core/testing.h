@@ -11,6 +11,7 @@
  */
 enum fairwq_test_point {
 	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, under inbox->lock */
+	FAIRWQ_POINT_UNCLAIM,		/* the work is disabled, no lock of that; no batch */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* a work is linked, its batch not yet activated */
 	FAIRWQ_POINT_BATCH_NEW,		/* a batch is to be made below this owner, or none */
 	FAIRWQ_POINT_BATCH_WAIT,	/* a flush of the batch begins, no lock yet */
@@ -23,6 +24,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
 	FAIRWQ_POINT_MARKER_THROUGH,	/* a flush of a serializer was told, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */
+	FAIRWQ_POINT_SHUTDOWN_LOOK,	/* a shutdown looks at the batch, no lock yet */
 	FAIRWQ_POINT_UNSAFE_WAIT,	/* a wait is to be reported, as memory may depend on it */
 	FAIRWQ_POINT_GRACE_OVER,	/* what ends has waited for its grace period; no batch */
 	FAIRWQ_POINT_FLOW_FOUND,	/* a flow is open, not yet marked as used */

@@ -38,7 +38,7 @@ TRACE_EVENT(fairwq_queue,
 		fairwq_assign_str(pool, batch->pool->name);
 		fairwq_assign_str(batch, batch->name);
 		__entry->work = work;
-		__entry->fn = work->func;
+		__entry->fn = fairwq_shown_func(work);
 	),
 	TP_printk("pool=%s batch=%s work=%p fn=%ps", __get_str(pool),
 		  __get_str(batch), __entry->work, __entry->fn)

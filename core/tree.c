@@ -270,6 +270,8 @@ static void join(const struct fairwq_tree *tree, struct fairwq_node *node,
 		 const struct fairwq_node *parent)
 {
 	node->behind = node->open ? parent->clock - node->vtime : 0;
+	if (node->behind <= 0)
+		node->most = 0;
 	node->early = node->open;
 	node->joined = true;
 	node->stay++;
@@ -279,12 +281,17 @@ static void join(const struct fairwq_tree *tree, struct fairwq_node *node,
 
 /*
  * Set @node back by the lag that it keeps, because it may be back before its
- * turns have ended. Without a lag its older turns are corrected in full.
+ * turns have ended. That is no claim for more turns at a time than it had when
+ * it fell behind. Without a lag its older turns are corrected in full.
  */
 static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	s64 kept = min_t(s64, max_t(s64, node->behind, 0), node->turn + parent->step);
 
+	if (node->most && node->open > node->most)
+		kept = 0;
+	else if (!node->most)
+		node->most = node->open;
 	node->left = parent->lap;
 	node->vtime -= kept;
 	node->behind -= kept;
@@ -614,6 +621,7 @@ void fairwq_tree_set_weight(struct fairwq_node *node, u32 weight)
 	node->stay++;
 	node->rest = 0;
 	node->early = 0;
+	node->most = 0;
 	node->behind = 0;
 	if (behind)
 		lead = -lead;
@@ -650,6 +658,7 @@ void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group)
 	leaf->vtime = 0;
 	leaf->left = 0;
 	leaf->early = 0;
+	leaf->most = 0;
 	leaf->behind = 0;
 	if (sorted) {
 		leaf->key = 0;

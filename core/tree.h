@@ -83,6 +83,7 @@ struct fairwq_node {
 	s64 behind;			/* lag behind the clock when it joined last, */
 					/* if turns were under way */
 	u16 early;			/* of @open, those charged before it joined last */
+	u16 most;			/* @open when it left first while behind; or 0 */
 	u16 rest;			/* remainder that vtime lacks, in 1 / weight */
 	u32 stay;			/* changes when it joins, and with its weight */
 	u8 left;			/* @lap of its parent when it left last */

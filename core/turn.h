@@ -33,8 +33,8 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	/*
 	 * A CPU that sees @work here also sees what the last item of this
 	 * runner did. The lock that was taken since is no such barrier. Pairs
-	 * with executing_runner(), park_at() and await_running(). Models:
-	 * tests/models/park.pml, disable.pml.
+	 * with fairwq_executing_runner(), park_at() and await_running().
+	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
@@ -44,7 +44,7 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 * A queue call that finds the word 0 also sees which runner has the
 	 * work. The function sees the stores of a queue call that found it
 	 * pending. Full barrier, pairs with fairwq_claim() and
-	 * fairwq_claim_taken(). It also orders the store of @current_work
+	 * fairwq_is_pending(). It also orders the store of @current_work
 	 * before the load of @parked in run_item(): pairs with park_at().
 	 * Models: tests/models/pending.pml, park.pml.
 	 */
@@ -56,8 +56,8 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
 	 * The next run of the work sees what this one did, and so does a CPU
-	 * that waits for it. Pairs with executing_runner(), park_at() and
-	 * await_running().
+	 * that waits for it. Pairs with fairwq_executing_runner(), park_at()
+	 * and await_running().
 	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);

@@ -18,8 +18,8 @@
  *
  * Order: batch->flush_mutex or pool->mutex; the spinlock of a sequencer or of
  * flows; of a serializer; pool->lock; a runner's park_lock; then inbox->lock.
- * work.c, context.c, debugfs.c and the table of runners have a lock each, under
- * which none of these is taken.
+ * inbox.c, context.c, debugfs.c and the table of runners have a lock each,
+ * under which none of these is taken.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or
@@ -106,7 +106,7 @@ struct fairwq_runner {
 	raw_spinlock_t park_lock;	/* of @parked; inside any pool's lock */
 	struct list_head parked;	/* K, R reads if empty: works that wait for current_work */
 	bool seated;			/* p: has a seat; a hint for a burst */
-	struct task_struct *task;	/* P: worker that executes it, unless it is idle */
+	struct task_struct *task;	/* P, R reads: worker that executes it, unless idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
 	u64 lost_at;			/* P: clock, ns: it lost its seat */
 	u64 away;			/* P: ns of the turn without a seat */
@@ -163,8 +163,8 @@ struct fairwq_pool {
 	} debugfs;
 	struct kref refs;		/* A: the owner and every batch */
 	struct rcu_head rcu;
-	struct lock_class_key runner_key, wait_key; /* I */
-	struct lockdep_map lockdep_map;	/* see lockdep.h */
+	struct lock_class_key runner_key, wait_key, released_key; /* I */
+	struct lockdep_map lockdep_map, released_map; /* see lockdep.h */
 };
 
 /* Longest name of a pool or batch, in bytes; see name.c. */
@@ -220,6 +220,7 @@ struct fairwq_batch {
 	/* Not touched by either, but there is room. */
 	struct work_struct reap_work;	/* reaps the batch, then calls released() */
 	struct kref refs;		/* A: holders, and the pool until it has left */
+	unsigned int nr_dropping;	/* P: calls of dropped() by serializers */
 	struct fairwq_node *group;	/* P, set once: as an owner, the place of all its batches */
 	void (*released)(struct fairwq_batch *batch, void *priv); /* I */
 	void *priv;			/* I */
@@ -235,9 +236,9 @@ struct fairwq_batch {
 	unsigned int nr_canceling;	/* p: fairwq_batch_cancel() calls; as @paused */
 	u8 color;			/* P: of the turns that begin now */
 	u8 paused:1;			/* p: no item begins; a hint for a burst */
-	u8 dropping:1;			/* P: disposed, to drop what waits; @paused for good */
 	u8 reaping:1;			/* P: will leave the pool */
 	u8 quick:1;			/* P: its items are over at once, as a rule */
+	bool dropping;			/* p: disposed, to drop what waits; @paused for good */
 	bool reaped;			/* p: not in registry.batches any more; set once */
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
 	u64 done;			/* P: items that have ended */

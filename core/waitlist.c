@@ -53,7 +53,7 @@
 #include <linux/export.h>
 #include <linux/hash.h>
 
-#include "burst.h"
+#include "fifo.h"
 #include "push.h"
 #include "runner.h"
 #include "testing.h"
@@ -186,11 +186,13 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 }
 
 /*
- * Take @work out, if it waits in @serializer, and set its word to @word.
- * Return: whether it waited there.
+ * Take @work out, if it waits in @serializer, and set its word to @word. Unless
+ * @dropping is NULL, it becomes the batch of the work, which is not reaped
+ * until fairwq_waitlist_drop() lets it go. Return: whether it waited there.
  */
 static bool release_if_listed_locked(struct fairwq_serializer *serializer,
-				     struct fairwq_work *work, long word)
+				     struct fairwq_work *work, long word,
+				     struct fairwq_batch **dropping)
 {
 	struct fairwq_batch *batch = batch_if_listed_locked(work, serializer);
 	bool last = false;
@@ -199,6 +201,11 @@ static bool release_if_listed_locked(struct fairwq_serializer *serializer,
 
 	if (!batch)
 		return false;
+	if (dropping) {
+		guard(raw_spinlock)(&batch->pool->lock);
+		batch->nr_dropping++;
+		*dropping = batch;
+	}
 	if (remove_locked(serializer, work)) {
 		guard(raw_spinlock)(&batch->inbox.lock);
 		last = fairwq_inbox_forget_locked(batch);
@@ -400,9 +407,9 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 
 	/*
 	 * A CPU that sees this also sees what the item stored. Pairs with
-	 * executing_runner(), park_at() and await_running(). Works that are
-	 * parked here are put back when the runner starts another item, or has
-	 * none. Models: tests/models/park.pml, disable.pml.
+	 * fairwq_executing_runner(), park_at() and await_running(). Works that
+	 * are parked here are put back when the runner starts another item, or
+	 * has none. Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
@@ -435,17 +442,19 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 /*
  * Make the calling item the last one of its serializer. If nothing waits behind
  * it, no runner has the serializer from here on, and its memory may be freed.
+ * @ending is how many calls of the item end it.
  *
- * Return: false if a work waits, or a call, which needs the serializer. Then
- * nothing has changed.
+ * Return: false if a work waits, or a call, or another call ends it, which
+ * needs the serializer. Then nothing has changed.
  */
-bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer)
+bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer,
+			    unsigned int ending)
 {
 	scoped_guard(raw_spinlock_irqsave, fairwq_serializer_lock(serializer)) {
-		if (!list_empty(&serializer->waiting))
+		if (!list_empty(&serializer->waiting) || serializer->ending != ending)
 			return false;
 		serializer->in_flight = 0;
-		WRITE_ONCE(serializer->ending, serializer->ending + 1);
+		WRITE_ONCE(serializer->ending, 1);
 	}
 	lock_map_release(&serializer->lockdep_map);
 	runner->turn.serializer = NULL;
@@ -474,16 +483,17 @@ void fairwq_waitlist_wait(struct fairwq_serializer *serializer)
 
 /*
  * Take the first work out of the list, behind markers or not, as a cancel does.
- * If no end will come for the markers in front of the next one, they are
- * through. Return: the work, or NULL.
+ * Its batch stays. If no end will come for the markers in front of the next
+ * one, they are through. Return: the work, or NULL.
  */
-static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer)
+static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer,
+					 struct fairwq_batch **dropping)
 {
 	struct fairwq_work *work, *taken = NULL;
 
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
 	list_for_each_entry(work, &serializer->waiting, node)
-		if (release_if_listed_locked(serializer, work, 0)) {
+		if (release_if_listed_locked(serializer, work, 0, dropping)) {
 			taken = work;
 			break;
 		}
@@ -506,16 +516,23 @@ void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop)
 
 /*
  * Take out what waits, one work after the other: each is pending until @dropped
- * is called for it, so another cancel may take it before.
+ * is called for it, so another cancel may take it before. The batch stays until
+ * that has returned.
  */
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work))
 {
+	struct fairwq_batch *batch;
 	struct fairwq_work *work;
 
-	while ((work = waitlist_take(serializer)))
+	while ((work = waitlist_take(serializer, &batch))) {
 		if (dropped)
 			dropped(work);
+		guard(rcu)();
+		guard(raw_spinlock_irqsave)(&batch->pool->lock);
+		batch->nr_dropping--;
+		fairwq_fifo_reap_locked(batch);
+	}
 }
 
 /*
@@ -532,5 +549,5 @@ int fairwq_waitlist_take(struct fairwq_work *work, long word)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	return release_if_listed_locked(serializer, work, word) ? 1 : FAIRWQ_AGAIN;
+	return release_if_listed_locked(serializer, work, word, NULL) ? 1 : FAIRWQ_AGAIN;
 }

@@ -12,8 +12,8 @@ int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_ba
 struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 					     struct fairwq_serializer *serializer,
 					     struct fairwq_batch **activate);
-bool fairwq_waitlist_detach(struct fairwq_runner *runner,
-			    struct fairwq_serializer *serializer);
+bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer,
+			    unsigned int ending);
 void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));

@@ -49,14 +49,12 @@
 
 /* What a look has found. */
 struct look {
-	bool turns;			/* a runner has a turn */
 	struct fairwq_runner *kick;	/* or NULL */
 	struct task_struct *task;	/* a reference, of an item that hangs; or NULL */
 	fairwq_func_t func;		/* of that item */
 	const char *batch;		/* its name, under rcu_read_lock() */
 	unsigned int ms;
 	unsigned int full_ms;		/* for so long no seat was left, and no turn began; or 0 */
-	unsigned int nr_async, nr_asleep;
 };
 
 /*
@@ -97,7 +95,6 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 
 	lockdep_assert_held(&runner->pool->lock);
 
-	look->turns = true;
 	if (turn->quick && time_after(jiffies, started + 1))
 		fairwq_seat_not_quick_locked(runner);
 	fairwq_asleep_look_locked(runner);
@@ -135,8 +132,6 @@ static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 	    !is_long_ago_locked(pool, pool->crew.began_at))
 		return;
 	pool->watch.full_told = pool->crew.began_at;
-	look->nr_async = pool->crew.nr_async;
-	look->nr_asleep = pool->crew.nr_asleep;
 	look->full_ms = fairwq_full_ms_locked(pool);
 }
 
@@ -162,8 +157,8 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 		put_task_struct(look->task);
 	}
 	if (look->full_ms)
-		pr_warn("fairwq: pool %s: no seat is left for %u ms, %u turns go on, %u sleep, and items wait\n",
-			pool->name, look->full_ms, look->nr_async, look->nr_asleep);
+		pr_warn("fairwq: pool %s: no seat is left for %u ms, and items wait\n",
+			pool->name, look->full_ms);
 }
 
 /* Count a report, so that a reader of the count finds it in the log, and arm the timer. */
@@ -178,7 +173,7 @@ static void look_again(struct fairwq_pool *pool, const struct look *look)
 		timer_reduce(&pool->watch.tick, jiffies + HUNG_PAUSE);
 	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
 		timer_reduce(&pool->watch.tick, jiffies);
-	else if (pool->watch.hung_ms && (look->turns || fairwq_seat_is_full_locked(pool)))
+	else if (pool->watch.hung_ms && (pool->crew.nr_asleep || fairwq_seat_is_full_locked(pool)))
 		timer_reduce(&pool->watch.tick, hung_due_locked(pool));
 }
 

@@ -204,6 +204,77 @@ static void elsewhere_a_section_is_nothing(struct kunit *test)
 	local_irq_restore(flags);
 }
 
+static struct {
+	struct fairwq_work work;
+	bool off;
+} ending;
+
+static void ending_fn(struct fairwq_work *work)
+{
+	unsigned long flags;
+
+	fairwq_block_begin();
+	local_irq_save(flags);
+	fairwq_block_end();
+	ending.off = irqs_disabled();
+	local_irq_restore(flags);
+}
+
+/* The end of a section leaves interrupts as they are. */
+static void section_may_end_with_interrupts_off(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, 1);
+
+	ending.off = false;
+	fairwq_work_init(&ending.work, ending_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &ending.work));
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_TRUE(test, ending.off);
+}
+
+/* A work of a workqueue that frees itself, and then asks what it is. */
+struct gone {
+	struct work_struct work;
+	struct fairwq_work **current_work;
+	struct completion *done;
+};
+
+static void gone_fn(struct work_struct *work)
+{
+	struct gone *gone = container_of(work, struct gone, work);
+	struct fairwq_work **current_work = gone->current_work;
+	struct completion *done = gone->done;
+
+	kfree(gone);
+	fairwq_block_begin();
+	*current_work = fairwq_current_work();
+	fairwq_block_end();
+	complete(done);
+}
+
+/*
+ * It is no item. With KASAN this also sees a look at the work; but in user-mode
+ * Linux the kernel's own call for such a look is seen, too.
+ */
+static void work_that_frees_itself_is_no_item(struct kunit *test)
+{
+	struct gone *gone = kzalloc(sizeof(*gone), GFP_KERNEL);
+	struct fairwq_work *current_work = &ending.work;
+	DECLARE_COMPLETION_ONSTACK(done);
+
+	if (IS_ENABLED(CONFIG_UML) && IS_ENABLED(CONFIG_KASAN)) {
+		kfree(gone);
+		kunit_skip(test, "the kernel looks by an instrumented load");
+	}
+	KUNIT_ASSERT_NOT_NULL(test, gone);
+	gone->current_work = &current_work;
+	gone->done = &done;
+	INIT_WORK(&gone->work, gone_fn);
+	schedule_work(&gone->work);
+	wait_for_completion(&done);
+	KUNIT_EXPECT_NULL(test, current_work);
+}
+
 /* A section that an item does not end is reported, and ends when the item returns. */
 static void section_that_does_not_end_is_reported(struct kunit *test)
 {
@@ -431,6 +502,8 @@ static struct kunit_case block_cases[] = {
 	KUNIT_CASE(places_are_filled_while_the_pool_is_read),
 	KUNIT_CASE(sections_nest),
 	KUNIT_CASE(elsewhere_a_section_is_nothing),
+	KUNIT_CASE(section_may_end_with_interrupts_off),
+	KUNIT_CASE(work_that_frees_itself_is_no_item),
 	KUNIT_CASE(section_that_does_not_end_is_reported),
 	KUNIT_CASE(batch_of_one_stays_one),
 	KUNIT_CASE(flush_waits_for_an_item_that_waits),

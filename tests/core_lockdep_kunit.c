@@ -314,31 +314,45 @@ static void right_fn(struct fairwq_work *work)
 	complete(&right->done);
 }
 
+/* A batch of a pool for which items of mock->pool wait, and never the other way. */
+static struct fairwq_batch *far;
+
 /* Run @fn as an item until other runners have taken @stolen tasks; expect no report. */
+static void expect_quiet_in(struct kunit *test, struct fairwq_batch *batch,
+			    void (*fn)(struct right *right, struct fairwq_task *self),
+			    u64 stolen)
+{
+	struct right *right = kunit_kzalloc(test, sizeof(*right), GFP_KERNEL);
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+	static struct lock_class_key key[2];
+
+	KUNIT_ASSERT_NOT_NULL(test, right);
+	mutex_init(&right->mutex);
+	right->fn = fn;
+	fairwq_work_init(&right->work, right_fn);
+	/* An item that waits for another pool has a class that no item of that pool has. */
+	lockdep_init_map(&right->work.lockdep_map, "right", &key[batch == far], 0);
+	do {
+		init_completion(&right->done);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(batch, &right->work));
+		mock_await(test, &right->done);
+		fairwq_batch_flush(batch);
+		KUNIT_ASSERT_TRUE(test, debug_locks);
+	} while (mock_counter(batch->pool, FAIRWQ_STOLEN) < stolen && !mock_bound_reached(&bound));
+	KUNIT_EXPECT_GE(test, mock_counter(batch->pool, FAIRWQ_STOLEN), stolen);
+}
+
+/* The same in a new batch of a new pool. */
 static void expect_quiet(struct kunit *test, void (*fn)(struct right *right,
 							struct fairwq_task *self),
 			 unsigned int runners, u64 stolen)
 {
-	struct right *right = kunit_kzalloc(test, sizeof(*right), GFP_KERNEL);
-	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
-	KUNIT_ASSERT_NOT_NULL(test, right);
 	need_lockdep(test);
 	a = mock_begin(test, runners);
 	mock_free_runners(test);
-	mutex_init(&right->mutex);
-	right->fn = fn;
-	fairwq_work_init(&right->work, right_fn);
-	do {
-		init_completion(&right->done);
-		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &right->work));
-		mock_await(test, &right->done);
-		fairwq_batch_flush(a);
-		KUNIT_ASSERT_TRUE(test, debug_locks);
-	} while (mock_counter(mock->pool, FAIRWQ_STOLEN) < stolen && !mock_bound_reached(&bound));
-	KUNIT_EXPECT_GE(test, mock_counter(mock->pool, FAIRWQ_STOLEN), stolen);
+	expect_quiet_in(test, a, fn, stolen);
 }
 
 static void leaf_fn(struct fairwq_task *self)
@@ -513,6 +527,78 @@ static void loop_under_a_mutex_of_another_loop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, looped);
 }
 
+/* ---- right code of two pools, and of released() ---------------------------- */
+
+static int far_body(unsigned long from, unsigned long to, void *arg)
+{
+	fairwq_batch_flush(far);
+	usleep_range(50, 100);
+	return 0;
+}
+
+static void far_loop(struct right *right, struct fairwq_task *self)
+{
+	looped = fairwq_parallel_for(NULL, 0, 8, 1, far_body, right);
+}
+
+/* Parts of items wait for a pool in which there are stolen tasks, and loops of threads. */
+static void parts_wait_for_another_pool(struct kunit *test)
+{
+	const struct fairwq_pool_attrs attrs = { .max_active = 4 };
+	struct mock *mock = test->priv;
+	struct fairwq_pool *pool;
+
+	need_lockdep(test);
+	pool = fairwq_pool_create(&attrs, "far");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(pool));
+	far = fairwq_pool_default_batch(pool, FAIRWQ_PRIO_NORMAL);
+	expect_quiet_in(test, far, nested_loops, 20);
+	loop_in(far);
+	expect_quiet(test, far_loop, 4, 20);
+	mock_may_refuse(fairwq_parallel_for(fairwq_pool_default_batch(mock->pool,
+								      FAIRWQ_PRIO_NORMAL),
+					    0, 1, 1, far_body, NULL));
+	KUNIT_EXPECT_EQ(test, 0, looped);
+	KUNIT_EXPECT_TRUE(test, debug_locks);
+	fairwq_pool_destroy(pool);
+}
+
+/* A batch whose released() waits for others, and takes a mutex. */
+static struct {
+	struct fairwq_batch *flushed, *shut_down;
+	struct mutex mutex;
+	struct completion done;
+} leaving;
+
+static void leaving_released(struct fairwq_batch *batch, void *priv)
+{
+	scoped_guard(mutex, &leaving.mutex)
+		fairwq_batch_flush(leaving.flushed);
+	fairwq_pool_flush(leaving.flushed->pool);
+	mock_may_refuse(fairwq_batch_shutdown(leaving.shut_down, FAIRWQ_RUN_REST, NULL));
+	complete(&leaving.done);
+}
+
+/* released() may wait for other batches, and a call that waits for items is not for it. */
+static void released_waits_for_others(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .released = leaving_released };
+	struct fairwq_batch *a;
+
+	need_lockdep(test);
+	a = mock_begin(test, 2);
+	mock_open(test);
+	mutex_init(&leaving.mutex);
+	init_completion(&leaving.done);
+	leaving.flushed = a;
+	leaving.shut_down = mock_own_batch(test, "other", NULL);
+	fairwq_batch_dispose(mock_own_batch(test, "leaving", &attrs));
+	mock_await(test, &leaving.done);
+	scoped_guard(mutex, &leaving.mutex)
+		fairwq_batch_flush(a);
+	KUNIT_EXPECT_TRUE(test, debug_locks);
+}
+
 static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(item_holds_its_maps),
 	KUNIT_CASE(item_of_a_burst_holds_its_maps),
@@ -527,6 +613,8 @@ static struct kunit_case lockdep_cases[] = {
 	KUNIT_CASE(thread_forks_its_own_class),
 	KUNIT_CASE(body_may_loop),
 	KUNIT_CASE(loop_under_a_mutex_of_another_loop),
+	KUNIT_CASE(parts_wait_for_another_pool),
+	KUNIT_CASE(released_waits_for_others),
 	{}
 };
 

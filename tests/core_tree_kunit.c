@@ -369,6 +369,30 @@ static void limit_is_no_credit(struct kunit *test)
 	tree_expect(test, t, 10, "20");
 }
 
+/* What a node at a limit of 1 lacks beside a light one is no claim for two turns at a time. */
+static void lag_is_no_claim_for_more_turns_at_a_time(struct kunit *test)
+{
+	struct tree_case *t = tree_case(test);
+	unsigned int n = 0;
+
+	fairwq_tree_set_weight(&t->node[1], 1);
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[1]);
+	KUNIT_EXPECT_EQ(test, 0U, tree_turn(t, 10));
+	fairwq_tree_del(&t->tree, &t->node[0]);
+	tree_expect(test, t, 10, "111");
+	fairwq_tree_add(&t->tree, &t->node[0]);
+	fairwq_tree_add(&t->tree, &t->node[2]);
+	/* At a limit of 2, with one turn under way when the next one begins. */
+	while (n < 100 && tree_turn(t, 10) == 0) {
+		fairwq_tree_del(&t->tree, &t->node[0]);
+		fairwq_tree_correct(&t->tree, &t->node[0], 0, false);
+		fairwq_tree_add(&t->tree, &t->node[0]);
+		n++;
+	}
+	KUNIT_EXPECT_LE(test, n, 8U);
+}
+
 /* A node whose last turn had ended before it joined again was idle, and does not catch up. */
 static void idle_is_absence(struct kunit *test)
 {
@@ -1053,6 +1077,7 @@ static struct kunit_case fair_cases[] = {
 	KUNIT_CASE(light_newcomer_waits_longer),
 	KUNIT_CASE(limit_is_no_absence),
 	KUNIT_CASE(limit_is_no_credit),
+	KUNIT_CASE(lag_is_no_claim_for_more_turns_at_a_time),
 	KUNIT_CASE(idle_is_absence),
 	KUNIT_CASE(old_debt_is_forgotten),
 	KUNIT_CASE(young_debt_is_kept),

@@ -243,6 +243,8 @@ static void error_pointers_are_warned_of(struct kunit *test)
 	fairwq_pool_flush(pool);
 	fairwq_pool_drain(pool);
 	KUNIT_EXPECT_EQ(test, 0UL, fairwq_batch_cancel(batch, NULL));
+	KUNIT_EXPECT_FALSE(test, fairwq_rcu_work_flush(NULL));
+	fairwq_sequencer_init(NULL);
 	pr_info("# expect-splat end\n");
 }
 
@@ -346,17 +348,16 @@ static void call_destroy(void *serializer)
 	fairwq_serializer_destroy(serializer);
 }
 
-/*
- * Let an item drop what waits behind it, and @fn wait for the serializer
- * meanwhile. So the item is not the last. Return: what a queue call returns
- * after that.
- */
-static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
+static void call_drop(void *serializer)
 {
-	struct mock_item *behind = mock_item(test, 'b'), *later = mock_item(test, 'c');
+	mock_may_refuse(fairwq_serializer_shutdown(serializer, FAIRWQ_DROP_REST,
+						   stay_in_dropped));
+}
+
+/* Begin an item that will drop, and queue one behind it. Return: their batch. */
+static struct fairwq_batch *dropper_begin(struct kunit *test)
+{
 	struct fairwq_batch *a = mock_begin(test, 2);
-	struct caller *caller;
-	int ret;
 
 	fairwq_serializer_init(&dropper.serializer);
 	fairwq_work_init(&dropper.work, self_dropper_fn);
@@ -368,7 +369,23 @@ static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
 	mock_open(test);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&dropper.serializer, a, &dropper.work));
 	mock_await(test, &dropper.entered);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&dropper.serializer, a, &behind->work));
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&dropper.serializer, a,
+							 &mock_item(test, 'b')->work));
+	return a;
+}
+
+/*
+ * Let an item drop what waits behind it, and @fn wait for the serializer
+ * meanwhile. So the item is not the last. Return: what a queue call returns
+ * after that.
+ */
+static int fail_to_drop(struct kunit *test, void (*fn)(void *serializer))
+{
+	struct fairwq_batch *a = dropper_begin(test);
+	struct mock_item *later = mock_item(test, 'c');
+	struct caller *caller;
+	int ret;
+
 	complete(&dropper.begin);
 	mock_await(test, &dropper.dropping);
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN,
@@ -398,6 +415,87 @@ static void failed_drop_undoes_no_destroy(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, fail_to_drop(test, call_destroy));
 }
 
+/* An item is not the last while another call drops, which needs the serializer until its end. */
+static void item_is_not_the_last_beside_another_drop(struct kunit *test)
+{
+	struct caller *caller;
+
+	dropper_begin(test);
+	caller = mock_caller(test, call_drop, &dropper.serializer);
+	mock_await(test, &dropper.dropping);
+	/* As above, the warning comes once. */
+	complete(&dropper.begin);
+	mock_await(test, &dropper.done);
+	KUNIT_EXPECT_EQ(test, -EDEADLK, dropper.ret);
+	complete(&dropper.go_on);
+	mock_caller_end(test, caller);
+}
+
+/* An item that would end its serializer in a task, which is too deep for its stack. */
+static struct {
+	struct fairwq_work work;
+	struct fairwq_serializer serial;
+	struct task_struct *by;
+	bool elsewhere;
+	int ret;
+	struct completion done;
+} deep;
+
+struct deep_task {
+	struct fairwq_task task;
+	unsigned int depth;
+};
+
+static void deep_fn(struct fairwq_task *self)
+{
+	struct deep_task *own = container_of(self, struct deep_task, task), next;
+
+	if (current != deep.by) {
+		deep.elsewhere = true;
+		deep.ret = fairwq_serializer_shutdown(&deep.serial, FAIRWQ_RUN_REST, NULL);
+	} else if (own->depth) {
+		next.depth = own->depth - 1;
+		fairwq_task_init(&next.task, deep_fn);
+		fairwq_fork(self, &next.task);
+		fairwq_join(self, &next.task);
+	}
+}
+
+static void deep_work_fn(struct fairwq_work *work)
+{
+	struct deep_task top = { .depth = 1000 };
+	struct fairwq_task self;
+
+	deep.by = current;
+	fairwq_task_here(&self);
+	fairwq_task_init(&top.task, deep_fn);
+	fairwq_fork(&self, &top.task);
+	fairwq_join(&self, &top.task);
+	complete(&deep.done);
+}
+
+/* Such a task ends nothing, because its worker does not hold the lockdep map. */
+static void task_on_another_stack_ends_no_serializer(struct kunit *test)
+{
+	const struct fairwq_batch_attrs one = { .max_active = 1 };	/* so no task is stolen */
+	struct fairwq_batch *a;
+
+	mock_pool(test, 1);
+	mock_open(test);
+	a = mock_batch_with(test, "one", &one);
+	deep.elsewhere = false;
+	init_completion(&deep.done);
+	fairwq_serializer_init(&deep.serial);
+	fairwq_work_init(&deep.work, deep_work_fn);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&deep.serial, a, &deep.work));
+	/* As above, the warning comes once. */
+	mock_await(test, &deep.done);
+	KUNIT_EXPECT_TRUE(test, deep.elsewhere);
+	KUNIT_EXPECT_EQ(test, -EDEADLK, deep.ret);
+	fairwq_batch_flush(a);
+	fairwq_serializer_destroy(&deep.serial);
+}
+
 static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(pending_comes_before_disposed),
 	KUNIT_CASE(pending_delay_comes_before_disposed),
@@ -410,6 +508,8 @@ static struct kunit_case refuse_cases[] = {
 	KUNIT_CASE(undestroyed_serializer_still_works),
 	KUNIT_CASE(failed_drop_refuses_no_more),
 	KUNIT_CASE(failed_drop_undoes_no_destroy),
+	KUNIT_CASE(item_is_not_the_last_beside_another_drop),
+	KUNIT_CASE(task_on_another_stack_ends_no_serializer),
 	KUNIT_CASE(error_pointers_are_refused),
 	KUNIT_CASE(error_pointers_are_warned_of),
 	{}

@@ -673,6 +673,55 @@ static void self_wait_warns(struct kunit *test)
 	expect_log(test, "x");
 }
 
+/* A task that a completion forks, which flushes the sequencer. */
+struct flushing {
+	struct fairwq_task task;
+	struct fairwq_sequencer *sequencer;
+	struct completion begun;
+};
+
+static void flushing_fn(struct fairwq_task *self)
+{
+	struct flushing *flushing = container_of(self, struct flushing, task);
+
+	complete(&flushing->begun);
+	fairwq_sequencer_flush(flushing->sequencer);
+}
+
+static void forking_complete(struct fairwq_work *work)
+{
+	struct step *step = container_of(work, struct step, swork.work);
+	struct flushing flushing = { .sequencer = step->sequencer };
+	struct fairwq_task self;
+
+	init_completion(&flushing.begun);
+	fairwq_task_here(&self);
+	fairwq_task_init(&flushing.task, flushing_fn);
+	fairwq_fork(&self, &flushing.task);
+	step->early |= !mock_fork_until(&self, &flushing.begun);
+	fairwq_join(&self, &flushing.task);
+	step_complete(work);
+}
+
+/* A task is a part of the completion that has forked it, also on another runner. */
+static void task_of_a_completion_may_not_flush(struct kunit *test)
+{
+	struct fairwq_sequencer *sequencer = sequencer_new(test);
+	struct step *step = step_new(test, sequencer, 'x');
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a;
+
+	mock->max_in_flight = FAIRWQ_MAX_ACTIVE;
+	a = begin(test, 2);
+	fairwq_sequenced_work_init(&step->swork, step_fn, forking_complete);
+	complete_all(&step->open);
+	/* self_wait_warns() has seen the warning, which comes once. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_sequencer_queue(sequencer, NULL, a, &step->swork));
+	expect_log(test, "x");
+	KUNIT_EXPECT_FALSE(test, step->early);
+	fairwq_sequencer_flush(sequencer);
+}
+
 /* An item whose function makes another work of its memory, and waits for that. */
 struct renewed {
 	union {
@@ -1008,6 +1057,7 @@ static struct kunit_case sequencer_cases[] = {
 	KUNIT_CASE(limiter_and_order_work_together),
 	KUNIT_CASE(limited_batch_limits_its_serializers),
 	KUNIT_CASE(self_wait_warns),
+	KUNIT_CASE(task_of_a_completion_may_not_flush),
 	KUNIT_CASE(work_in_recycled_memory_may_be_waited_for),
 	KUNIT_CASE(work_is_in_one_sequencer),
 	KUNIT_CASE(ordered_batch_completes_in_queue_order),

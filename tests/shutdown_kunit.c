@@ -824,6 +824,56 @@ static void owned_batches_go_along(struct kunit *test)
 	mock_order_end(test, &order);
 }
 
+#define MANY_CHILDREN	64U
+#define MANY_WORKS	256U
+
+static atomic_t nr_looks;
+
+static void looks_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point == FAIRWQ_POINT_SHUTDOWN_LOOK)
+		atomic_inc(&nr_looks);
+}
+
+/*
+ * Drop works that wait in a serializer for @nr of many batches, the last one
+ * first. Expect a number of looks.
+ */
+static void drop_among_many(struct kunit *test, unsigned int nr, int most)
+{
+	struct fairwq_batch *child[MANY_CHILDREN], *owner = batch_begin(test, 1);
+	const struct fairwq_batch_attrs attrs = { .parent = owner };
+	struct order order = mock_order_new(test, false);
+	struct mock *mock = test->priv;
+	unsigned int i;
+
+	for (i = 0; i < MANY_CHILDREN; i++)
+		child[i] = mock_own_batch(test, "child", &attrs);
+	for (i = 0; i < MANY_WORKS; i++)
+		mock_order_item(test, &order, child[nr - 1 - i % nr], 'a');
+	atomic_set(&nr_looks, 0);
+	fairwq_test_set_hook(looks_hook);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, start(test, owner, FAIRWQ_DROP_REST |
+							  FAIRWQ_AND_OWNED)));
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_EQ(test, MANY_WORKS, mock->log.nr);
+	KUNIT_EXPECT_LE(test, atomic_read(&nr_looks), most);
+	for (i = 0; i < MANY_CHILDREN; i++)
+		fairwq_batch_dispose(child[i]);
+	mock_order_end(test, &order);
+}
+
+/* A drop does not look at all batches again for each work that a serializer lets go. */
+static void drop_looks_at_what_has_works(struct kunit *test)
+{
+	drop_among_many(test, 1, 2 * MANY_CHILDREN + 8);
+}
+
+static void drop_looks_at_what_has_works_of_many(struct kunit *test)
+{
+	drop_among_many(test, MANY_CHILDREN, 2 * (MANY_CHILDREN + MANY_WORKS));
+}
+
 /* ---- callers -------------------------------------------------------------- */
 
 /* An item, or a released(), that shuts down its own batch. */
@@ -848,6 +898,30 @@ static void self_released(struct fairwq_batch *batch, void *priv)
 
 	self->ret = fairwq_batch_shutdown(batch, FAIRWQ_RUN_REST, NULL);
 	complete(&self->done);
+}
+
+static void pool_destroying_released(struct fairwq_batch *batch, void *priv)
+{
+	struct self *self = priv;
+
+	fairwq_pool_destroy(batch->pool);
+	complete(&self->done);
+}
+
+/* Nor may a released() destroy its pool, which would wait for it. */
+static void released_may_not_destroy_its_pool(struct kunit *test)
+{
+	static struct self self;
+	const struct fairwq_batch_attrs attrs = {
+		.released = pool_destroying_released, .priv = &self,
+	};
+
+	init_completion(&self.done);
+	mock_pool(test, 2);
+	pr_info("# expect-splat begin destroys its pool\n");
+	fairwq_batch_dispose(mock_own_batch(test, "a", &attrs));
+	mock_await(test, &self.done);
+	pr_info("# expect-splat end\n");
 }
 
 /* An item of the batch, or its released(), may not shut it down: the call changes nothing. */
@@ -1127,6 +1201,51 @@ static void item_drops_those_behind_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, mock_nr_held(a));
 }
 
+/* A drop that stays in dropped() until the case lets it go on. */
+static struct {
+	struct completion entered, go;
+} staying;
+
+static void dropped_stays(struct fairwq_work *work)
+{
+	complete(&staying.entered);
+	mock_wait(&staying.go);
+	log_dropped(work);
+}
+
+/* A batch is released after the last dropped(), also if a serializer drops its work. */
+static void batch_stays_until_a_serializer_has_dropped(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = {
+		.released = mock_released_count, .priv = &released, .max_queued = 1,
+	};
+	struct fairwq_batch *a = mock_begin(test, 2), *b;
+	struct order order = mock_order_new(test, false);
+	struct mock_gate *gate = mock_order_gate(test, &order, a);
+	struct mock_item *item = mock_item(test, 'x');
+	struct call *call;
+
+	atomic_set(&released, 0);
+	b = mock_own_batch(test, "b", &attrs);
+	mock_order_item(test, &order, b, 'b');
+	init_completion(&staying.entered);
+	init_completion(&staying.go);
+	going = (struct going){ .serial = order.serial, .how = FAIRWQ_DROP_REST,
+				.dropped = dropped_stays };
+	call = mock_call_start(test, going_fn, NULL);
+	mock_await(test, &staying.entered);
+	/* What is being dropped does not count as queued. */
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
+	fairwq_batch_dispose(b);
+	fairwq_test_wait_released();
+	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
+	complete_all(&staying.go);
+	complete_all(&gate->open);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	mock_until(test, atomic_read(&released) == 1);
+}
+
 /* Rounds of an item that drops beside a thread that queues, and what they share. */
 #define DROP_ROUNDS	(mock_is_emulated() ? 100U : MOCK_MANY(4000U))
 
@@ -1249,12 +1368,16 @@ static struct kunit_case shutdown_cases[] = {
 	KUNIT_CASE(queue_call_under_way),
 	KUNIT_CASE(turn_that_goes_on_is_waited_for),
 	KUNIT_CASE(owned_batches_go_along),
+	KUNIT_CASE(drop_looks_at_what_has_works),
+	KUNIT_CASE(drop_looks_at_what_has_works_of_many),
 	KUNIT_CASE(own_item_is_refused),
+	KUNIT_CASE(released_may_not_destroy_its_pool),
 	KUNIT_CASE(bad_arguments_are_refused),
 	KUNIT_CASE(disposed_batch_is_waited_for),
 	KUNIT_CASE(nothing_is_lost),
 	KUNIT_CASE(waiting_works_are_dropped),
 	KUNIT_CASE(item_drops_those_behind_it),
+	KUNIT_CASE(batch_stays_until_a_serializer_has_dropped),
 	KUNIT_CASE(item_drops_beside_queue_calls),
 	KUNIT_CASE(last_item_knows_it),
 	{ }

@@ -122,6 +122,49 @@ static void disable_beside_a_queue_call(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, mock->log.nr);
 }
 
+/* A queue call that gives up a disabled work, and what another CPU does meanwhile. */
+static struct {
+	bool gives_up, queued;
+	bool timed_out;
+} giving;
+
+static void giving_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
+{
+	if (point != FAIRWQ_POINT_UNCLAIM || giving.gives_up)
+		return;
+	step_done(&giving.gives_up);
+	giving.timed_out = !spin_until(&giving.queued);
+}
+
+/*
+ * Of two queue calls one queues the work, also if it is enabled while the first
+ * one is about to give it up.
+ */
+static void enable_beside_a_refused_queue_call(struct kunit *test)
+{
+	struct mock_item *item = mock_item(test, 'x');
+	struct fairwq_batch *a = mock_begin(test, 2), *b = mock_batch(test, "b");
+	struct call *call;
+	int ret;
+
+	need_two_cpus(test);
+	memset(&giving, 0, sizeof(giving));
+	memset(&late, 0, sizeof(late));
+	late.batch = a;
+	fairwq_work_disable(&item->work);
+	fairwq_test_set_hook(giving_hook);
+	call = mock_call_start_apart(test, queue_late, &item->work);
+	mock_until(test, READ_ONCE(giving.gives_up));
+	KUNIT_EXPECT_TRUE(test, fairwq_work_enable(&item->work));
+	ret = fairwq_queue(b, &item->work);
+	step_done(&giving.queued);
+	mock_call_end(test, call);
+	fairwq_test_set_hook(NULL);
+	KUNIT_EXPECT_FALSE(test, giving.timed_out);
+	KUNIT_EXPECT_EQ(test, 1, ret + late.ret);
+	mock_expect(test, "x");
+}
+
 /* A sync cancel waits until a queue call that has claimed the work has given it up. */
 static void cancel_sync_waits_for_the_push(struct kunit *test)
 {
@@ -734,6 +777,7 @@ static void canceled_work_may_be_freed(struct kunit *test)
 static struct kunit_case workrace_cases[] = {
 	KUNIT_CASE(cancel_behind_the_push_finds_the_work),
 	KUNIT_CASE(disable_beside_a_queue_call),
+	KUNIT_CASE(enable_beside_a_refused_queue_call),
 	KUNIT_CASE(cancel_sync_waits_for_the_push),
 	KUNIT_CASE(interrupt_between_two_steps_ends),
 	KUNIT_CASE(cancel_finds_it_once_it_is_pushed),

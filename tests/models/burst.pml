@@ -2,7 +2,7 @@
 /*
  * Bursts: a runner goes on with the items of one serializer, without the pool's
  * lock. fairwq_waitlist_end_item() in core/waitlist.c, fairwq_burst_goes_on() in
- * core/burst.c, fairwq_start_item() in core/turn.h, turn_begin_locked() in
+ * core/burst.c, fairwq_start_item() in core/turn.h, take_turn_locked() in
  * core/run.c, against a flush of one work, await_running() in work.c.
  *
  * Item 0 runs. Items 1 and 2 wait in the serializer. A task flushes item 0 or
@@ -25,7 +25,7 @@
  * Broken NO_MB_AWAIT (invalid end state): no smp_mb() in await_running().
  * Broken AWAITED_UNLOCKED (invalid end state): await_running() looks at
  *	@current_work again without the pool's lock.
- * Broken CLEARED_LATE (invalid end state): turn_begin_locked() clears
+ * Broken CLEARED_LATE (invalid end state): take_turn_locked() clears
  *	@yield after the lock was dropped.
  */
 #define CURRENT	1		/* runner->current_work: 1 + the item */
@@ -122,7 +122,7 @@ inline burst_next(cpu)
 	fi
 }
 
-/* turn_end_locked(), runner_next_locked(); then the lock is dropped. */
+/* fairwq_fifo_turn_end_locked(), runner_next_locked(); then the lock is dropped. */
 inline runner_next(cpu)
 {
 	spin_lock(cpu);
@@ -137,7 +137,7 @@ inline runner_next(cpu)
 	}
 	if
 	:: in_turn ->
-		/* turn_begin_locked() */
+		/* take_turn_locked() */
 		number++;
 #ifndef CLEARED_LATE
 		write_once(cpu, YIELD, 0);

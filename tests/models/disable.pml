@@ -203,7 +203,7 @@ end:	do
 			write_once(cpu, DATA, data + 1);
 			assert(!returned);
 			d_step { inside = false; runs++; data = 0 }
-			/* turn_end_locked(), complete() */
+			/* fairwq_fifo_turn_end_locked(), complete() */
 			spin_lock(cpu);
 			if
 			:: awaited -> store_release(cpu, ENDED, 1)

@@ -217,7 +217,7 @@ end:	do
 		if
 		:: task != NONE ->
 			run_task(me);
-			/* turn_end_locked() */
+			/* fairwq_fifo_turn_end_locked() */
 			spin_lock(me);
 			d_step { assert(in_flight); in_flight--; task = 0 }
 			spin_unlock(me)

@@ -116,7 +116,7 @@ inline park_at(me, other)
 #endif
 }
 
-/* fairwq_park_locked(), executing_runner() */
+/* fairwq_park_locked(), fairwq_executing_runner() */
 inline park_locked(me)
 {
 	read_once(me, LAST_RUNNER, last);

@@ -163,7 +163,7 @@ inline runner_next(me)
 {
 	spin_lock();
 	atomic {
-		/* turn_end_locked(), is_surplus_locked() */
+		/* fairwq_fifo_turn_end_locked(), is_surplus_locked() */
 		nr_quick = nr_quick - quick;
 		if
 		:: quick -> is_soon_free_locked()
@@ -181,7 +181,7 @@ inline runner_next(me)
 		}
 		update_locked();
 #ifdef QUICK
-		/* turn_begin_locked() */
+		/* take_turn_locked() */
 		atomic { nr_quick++; quick = true }
 #endif
 	:: !eligible || soon
