@@ -195,18 +195,16 @@ promises() {
 	echo "Promised:"
 	promise "under fifo the modest client gets at most 0.05 ($share_fifo)" \
 		"$share_fifo <= 0.05"
-	# Half, while it has a block queued. On a busy host its process waits for a CPU meanwhile.
-	promise "in turns it gets at least 0.33 ($share_round_robin)" \
-		"$share_round_robin >= 0.33"
-	# Not in seconds: what else the host does makes one run slower than the other.
-	promise "and is done after at most a tenth of the blocks (in $rr s, not $fifo s)" \
+	# It gets half while it has a block queued. On a busy host its process waits for a CPU,
+	# and has none queued then. So the two orders are compared. Not in seconds: what else
+	# the host does makes one run slower than the other.
+	promise "in turns it gets ten times that ($share_round_robin, in $rr s, not $fifo s)" \
 		"$share_round_robin >= 10 * $share_fifo"
 	promise "no digest is wrong ($wrong of $checked)" "$checked > 0 && $wrong == 0"
 	top=$(share_by_top) trace=$(share_by_trace)
-	# Less, because the watchers take CPU time from the modest client. Meanwhile it has
-	# nothing queued.
-	promise "fairwq-top sees it get at least 0.33 ($top)" "$top >= 0.33"
-	promise "fairwq-trace, too ($trace)" "$trace >= 0.33"
+	# Less, because the watchers take CPU time from the modest client, too.
+	promise "fairwq-top sees it get that much ($top)" "$top >= 10 * $share_fifo"
+	promise "fairwq-trace, too ($trace)" "$trace >= 10 * $share_fifo"
 	scan_root_is_right && right=1
 	promise "every way to scan gives the digest that sha256sum gives" "${right:-0}"
 }
