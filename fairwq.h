@@ -192,7 +192,8 @@ int fairwq_queue(struct fairwq_batch *batch, struct fairwq_work *work);
 /**
  * fairwq_work_pending - check whether a work is queued and not yet started
  * @work: the work
- * Return: true if it is. That may be out of date when it is returned.
+ * Return: true if it is; for a moment also during a queue call that is refused.
+ * That may be out of date when it is returned.
  */
 static inline bool fairwq_work_pending(const struct fairwq_work *work)
 {
@@ -208,7 +209,8 @@ static inline bool fairwq_work_pending(const struct fairwq_work *work)
  * @work: the work
  * Return: FAIRWQ_BUSY_PENDING if it is queued and not yet started,
  * FAIRWQ_BUSY_RUNNING if its function runs, both, or 0. That may be out of
- * date; a work may count as running for a moment after its function.
+ * date. A work may count for a moment as running after its function, and as
+ * pending during a queue call that is refused.
  */
 unsigned int fairwq_work_busy(struct fairwq_work *work);
 
@@ -294,9 +296,9 @@ static inline bool fairwq_work_cancel_sync(struct fairwq_work *work)
  *
  * If @work is pending, this waits until that run has ended or was cancelled,
  * and otherwise for the run that is under way.
- * Not promised: that this waits for runs that are queued during the call, for a
- * delay or a grace period, for the completion of a work of a sequencer, or for
- * dropped().
+ * Not promised: that this waits for runs that are queued during the call, or
+ * moved by fairwq_mod_delayed(), for a delay or a grace period, for the
+ * completion of a work of a sequencer, or for dropped().
  * Context: Process context, sleeps. Not from @work's own function, nor from a
  * completion of its sequencer, nor from an item in front of @work in a
  * serializer that runs one at a time.

@@ -566,7 +566,7 @@ static void parts_wait_for_another_pool(struct kunit *test)
 /* A batch whose released() waits for others, and takes a mutex. */
 static struct {
 	struct fairwq_batch *flushed, *shut_down;
-	struct mutex mutex;
+	struct mutex mutex;		/* over a flush, in released() and elsewhere */
 	struct completion done;
 } leaving;
 
