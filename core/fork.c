@@ -171,8 +171,8 @@ static bool is_done(const struct fairwq_task *task)
 	return smp_load_acquire(&task->origin) == FAIRWQ_TASK_DONE;
 }
 
-/* Wait for the end of a stolen task. Return: false. Models: tests/models/fork.pml, seat.pml. */
-static bool await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
+/* Wait for the end of a stolen task. Models: tests/models/fork.pml, seat.pml. */
+static void await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 {
 	u64 end = fairwq_clock() + SPIN_NS;
 
@@ -185,7 +185,6 @@ static bool await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 		fairwq_seat_unblock(runner);
 	}
 	list_del(&task->node);
-	return false;
 }
 
 /* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
@@ -194,8 +193,10 @@ bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 	struct fairwq_runner *runner = to_runner(self->forks);
 
 	might_sleep();
-	if (!take_back(runner, task))
-		return await_stolen(runner, task);
+	if (!take_back(runner, task)) {
+		await_stolen(runner, task);
+		return false;
+	}
 	task->forks = self->forks;
 	return true;
 }

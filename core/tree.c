@@ -288,10 +288,10 @@ static void leave(struct fairwq_node *node, const struct fairwq_node *parent)
 {
 	s64 kept = min_t(s64, max_t(s64, node->behind, 0), node->turn + parent->step);
 
-	if (node->most && node->open > node->most)
-		kept = 0;
-	else if (!node->most)
+	if (!node->most)
 		node->most = node->open;
+	if (node->open > node->most)
+		kept = 0;
 	node->left = parent->lap;
 	node->vtime -= kept;
 	node->behind -= kept;

@@ -55,6 +55,7 @@ struct look {
 	const char *batch;		/* its name, under rcu_read_lock() */
 	unsigned int ms;
 	unsigned int full_ms;		/* for so long no seat was left, and no turn began; or 0 */
+	unsigned long full_since;	/* jiffies: if so, when the last turn began */
 };
 
 /*
@@ -131,7 +132,7 @@ static void look_for_full_locked(struct fairwq_pool *pool, struct look *look)
 	    pool->watch.full_told == pool->crew.began_at ||
 	    !is_long_ago_locked(pool, pool->crew.began_at))
 		return;
-	pool->watch.full_told = pool->crew.began_at;
+	look->full_since = pool->crew.began_at;
 	look->full_ms = fairwq_full_ms_locked(pool);
 }
 
@@ -161,7 +162,7 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 			pool->name, look->full_ms);
 }
 
-/* Count a report, so that a reader of the count finds it in the log, and arm the timer. */
+/* Note what was reported, so that who sees that finds it in the log, and arm the timer. */
 static void look_again(struct fairwq_pool *pool, const struct look *look)
 {
 	guard(raw_spinlock_irqsave)(&pool->lock);
@@ -169,6 +170,8 @@ static void look_again(struct fairwq_pool *pool, const struct look *look)
 		pool->tally.counter[FAIRWQ_HUNG]++;
 		pool->watch.hung_reported = jiffies;
 	}
+	if (look->full_ms)
+		pool->watch.full_told = look->full_since;
 	if (reported_just_now_locked(pool))
 		timer_reduce(&pool->watch.tick, jiffies + HUNG_PAUSE);
 	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
