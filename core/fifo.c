@@ -59,19 +59,21 @@ static_assert(IS_ENABLED(CONFIG_DEBUG_SPINLOCK) || IS_ENABLED(CONFIG_DEBUG_LOCK_
 /* Least time that a turn with an item that slept counts in the average, ns. */
 #define SLEPT_NS		16000ULL
 
-/* Check whether @batch may have one more item in flight now. */
+/*
+ * Check whether one more item of @batch may begin now. One that was parked has
+ * not begun: what it waits for may wait for an item behind it.
+ */
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
 	return !batch->max_active ||
-	       batch->in_flight[0] + batch->in_flight[1] < batch->max_active;
+	       batch->in_flight[0] + batch->in_flight[1] - batch->nr_parked < batch->max_active;
 }
 
 /*
  * Check whether a turn of @batch may begin with @work. Nothing holds a part of
- * an item that has begun (promise 15). An item that was put back is counted as
- * in flight already, so it needs no room.
+ * an item that has begun (promise 15).
  */
 static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 					  const struct fairwq_work *work)
@@ -80,8 +82,7 @@ static inline bool batch_may_start_locked(const struct fairwq_batch *batch,
 
 	if (fairwq_is_of_item(work))
 		return true;
-	return !batch->paused && !batch->nr_canceling &&
-	       (work->flags & FAIRWQ_WORK_COUNTED || fairwq_fifo_has_room_locked(batch));
+	return !batch->paused && !batch->nr_canceling && fairwq_fifo_has_room_locked(batch);
 }
 
 /*
@@ -198,13 +199,21 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
 	batch_new_head_locked(batch);
 }
 
+/* Check whether @work, which is QUEUED or PARKED, counts in nr_parked of its batch. */
+static inline bool was_parked(const struct fairwq_work *work)
+{
+	return work->flags & FAIRWQ_WORK_COUNTED && !fairwq_is_of_item(work);
+}
+
 /*
- * Count @work as in flight, unless it was parked and is counted already.
+ * Count @work as in flight, unless it is counted already.
  * Return: the color of its turn.
  */
 static unsigned int batch_color_locked(struct fairwq_batch *batch,
 				       const struct fairwq_work *work)
 {
+	lockdep_assert_held(&batch->pool->lock);
+
 	if (work->flags & FAIRWQ_WORK_COUNTED)
 		return !!(work->flags & FAIRWQ_WORK_COLOR);
 	batch->in_flight[batch->color]++;
@@ -224,6 +233,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->stamp = fairwq_stamp_ns(work->stamp);
 	turn->number = ++pool->crew.turn_number;
 	turn->charge.color = batch_color_locked(batch, work);
+	batch->nr_parked -= was_parked(work);
 	turn->timed = false;
 	turn->slept = false;
 	turn->charge.nr = 1;
@@ -277,11 +287,11 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 {
 	lockdep_assert_held(&batch->pool->lock);
 
+	batch->nr_parked += !was_parked(work);
 	if (batch_color_locked(batch, work))
 		work->flags |= FAIRWQ_WORK_COLOR;
 	work->flags |= FAIRWQ_WORK_COUNTED;
 	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_PARKED));
-	batch->nr_parked++;
 	batch_new_head_locked(batch);
 }
 
@@ -446,6 +456,7 @@ void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *
 	lockdep_assert_held(&batch->pool->lock);
 
 	count_out_locked(batch, work);
+	batch->nr_parked -= was_parked(work);
 	work->flags &= FAIRWQ_WORK_OWN;
 	batch_new_head_locked(batch);
 	if (flags & FAIRWQ_WORK_COUNTED)

@@ -109,7 +109,6 @@ void fairwq_unpark_work_locked(struct fairwq_batch *batch, struct fairwq_work *w
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->nr_parked--;
 	guard(raw_spinlock)(&other->park_lock);
 	list_del(&work->node);
 }
@@ -131,7 +130,6 @@ void fairwq_unpark_batch_locked(struct fairwq_batch *batch)
 		list_for_each_entry_safe(work, next, &runner->parked, node)
 			if (fairwq_work_batch(work) == batch) {
 				list_del(&work->node);
-				batch->nr_parked--;
 				fairwq_fifo_put_back_locked(batch, work);
 			}
 	}

@@ -196,7 +196,7 @@ struct fairwq_inbox {
  *
  * Invariant: the node is in the tree iff @fifo is not empty, and its head is a
  * part of an item that has begun; or @paused is not set, @nr_canceling is 0,
- * and fewer than @max_active are in flight, or the head was put back.
+ * and fewer than @max_active are in flight, those of @nr_parked left out.
  * Invariant: the head of @fifo is never a barrier.
  * Invariant: what is in @fifo is older than what is in the inbox.
  */
@@ -232,7 +232,7 @@ struct fairwq_batch {
 	struct list_head fifo;		/* P: in queue order, barriers among them */
 	unsigned int in_flight[2];	/* P: turns, parked works and tasks, by color */
 	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
-	unsigned int nr_parked;		/* P: works that wait for their last run to end */
+	unsigned int nr_parked;		/* P: works that were parked, and have not begun since */
 	unsigned int nr_canceling;	/* p: fairwq_batch_cancel() calls; as @paused */
 	u8 color;			/* P: of the turns that begin now */
 	u8 paused:1;			/* p: no item begins; a hint for a burst */

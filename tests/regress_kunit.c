@@ -364,6 +364,55 @@ static void parked_work_keeps_its_room(struct kunit *test)
 	mock_expect(test, "o");
 }
 
+/* It has not begun, so those behind it may: its last run may wait for one (max_active). */
+static void parked_work_leaves_its_place(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 2 };
+	struct fairwq_batch *a = mock_begin_with(test, 3, &attrs);
+	struct mock_gate *gate = mock_parked_begin(test, a);
+	struct mock *mock = test->priv;
+
+	mock_queue(test, a, 'a', 3);
+	KUNIT_EXPECT_TRUE(test, mock_within(READ_ONCE(mock->log.nr) == 3));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&gate->runs));
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&gate->runs));
+}
+
+/* When the last runs have ended, such works begin as others do: if max_active allows it. */
+static void work_put_back_waits_for_a_place(struct kunit *test)
+{
+	const struct fairwq_batch_attrs attrs = { .max_active = 2 };
+	struct fairwq_batch *a = mock_begin_with(test, 6, &attrs), *b = mock_batch(test, "b");
+	struct mock_gate *parked[2], *other[2];
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		parked[i] = mock_gate_new(test);
+		mock_gate_enter(test, b, parked[i]);
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &parked[i]->work));
+	}
+	mock_until(test, READ_ONCE(a->nr_parked) == 2);
+	for (i = 0; i < 2; i++) {
+		other[i] = mock_gate_new(test);
+		mock_gate_enter(test, a, other[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		complete_all(&parked[i]->open);
+		mock_until(test, mock_state(&parked[i]->work) == FAIRWQ_STATE_QUEUED);
+	}
+	for (i = 0; i < 2; i++) {
+		spin_for(20, atomic_read(&parked[i]->runs) > 1);
+		KUNIT_EXPECT_EQ(test, 1, atomic_read(&parked[i]->runs));
+	}
+	/* There is one place for both, one after the other. */
+	complete_all(&other[0]->open);
+	for (i = 0; i < 2; i++)
+		mock_until(test, atomic_read(&parked[i]->runs) == 2);
+	complete_all(&other[1]->open);
+}
+
 /*
  * The cases need no more than that it takes 40 ms at least. Only a clock knows:
  * a guest without a CPU at its start may take its delay loop for 800 times as
@@ -415,6 +464,8 @@ static struct kunit_case regress_cases[] = {
 	KUNIT_CASE(busy_pool_is_not_hung),
 	KUNIT_CASE(pause_does_not_hang_destroy),
 	KUNIT_CASE(parked_work_keeps_its_room),
+	KUNIT_CASE(parked_work_leaves_its_place),
+	KUNIT_CASE(work_put_back_waits_for_a_place),
 	{}
 };
 

@@ -192,8 +192,8 @@ static bool backlogged(const struct sim_client *client)
 
 static bool at_limit(const struct sim_client *client)
 {
-	return client->attrs.max_active && client->in_flight >= client->attrs.max_active &&
-	       !client->taken;
+	return client->attrs.max_active &&
+	       client->in_flight - client->parked - client->taken >= client->attrs.max_active;
 }
 
 static void set_in_tree(struct sim *sim, struct sim_client *client, bool eligible)
