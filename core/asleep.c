@@ -33,17 +33,44 @@
 
 #ifdef FAIRWQ_HAS_NOTIFIERS
 
-/* The runner's task leaves its CPU. Called under the lock of a run queue. */
+static struct preempt_ops asleep_ops;
+
+/* Return the runner of @pool that @next executes, if its item has slept; or NULL. */
+static struct fairwq_runner *slept_in(const struct task_struct *next,
+				      const struct fairwq_pool *pool)
+{
+	struct preempt_notifier *notifier;
+	struct fairwq_runner *runner;
+
+	hlist_for_each_entry(notifier, &next->preempt_notifiers, link) {
+		runner = container_of(notifier, struct fairwq_runner, asleep.notifier);
+		if (notifier->ops == &asleep_ops && runner->pool == pool &&
+		    READ_ONCE(runner->asleep.sleeps))
+			return runner;
+	}
+	return NULL;
+}
+
+/*
+ * The runner's task leaves its CPU. Called under the lock of a run queue. That
+ * of @next comes here before it may leave the CPU, and @runner is not freed
+ * before a grace period that begins after that.
+ */
 static void sleeps(struct preempt_notifier *notifier, struct task_struct *next)
 {
 	struct fairwq_runner *runner = container_of(notifier, struct fairwq_runner,
 						    asleep.notifier);
+	struct fairwq_runner *after;
 
 	/* It was preempted, or it is in a section, and has no seat. */
 	if (task_is_running(current) || runner->nr_blocks)
 		return;
 	WRITE_ONCE(runner->asleep.sleeps, true);
-	irq_work_queue(&runner->asleep.lose);
+	after = slept_in(next, runner->pool);
+	if (after && !after->asleep.before)
+		after->asleep.before = runner;
+	else
+		irq_work_queue(&runner->asleep.lose);
 }
 
 /* The runner's task has a CPU again. */
@@ -52,11 +79,17 @@ static void goes_on(struct preempt_notifier *notifier, int cpu)
 	struct fairwq_runner *runner = container_of(notifier, struct fairwq_runner,
 						    asleep.notifier);
 
+	struct fairwq_runner *before = runner->asleep.before;
+
 	if (!READ_ONCE(runner->asleep.sleeps))
 		return;
-	guard(raw_spinlock_irqsave)(&runner->pool->lock);
+	runner->asleep.before = NULL;
+	guard(fairwq_kick)(runner->pool);
 	WRITE_ONCE(runner->asleep.sleeps, false);
 	fairwq_seat_regain_locked(runner);
+	/* As in lose_fn(). */
+	if (before && READ_ONCE(before->asleep.sleeps))
+		fairwq_seat_lose_locked(before);
 }
 
 static struct preempt_ops asleep_ops = {

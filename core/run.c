@@ -158,7 +158,6 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
 	turn->timed |= !turn->quick || !(turn->number % TIMED_TURNS);
 	crew->nr_quick += turn->quick;
 	crew->began_at = jiffies;
-	runner->away = 0;
 	fairwq_start_item(runner, work);
 	return true;
 }
@@ -172,7 +171,7 @@ static bool take_turn_locked(struct fairwq_runner *runner, struct fairwq_node *n
  * runner has begun since @runner began its own. A runner whose item sleeps
  * begins none.
  */
-static bool is_surplus_locked(const struct fairwq_runner *runner)
+static bool is_redundant_locked(const struct fairwq_runner *runner)
 {
 	struct fairwq_pool *pool = runner->pool;
 
@@ -180,6 +179,16 @@ static bool is_surplus_locked(const struct fairwq_runner *runner)
 
 	return runner->turn.quick && pool->crew.turn_number != runner->turn.number &&
 	       fairwq_seat_soon_free_locked(pool);
+}
+
+/* Check whether @runner is one more than there are seats. */
+static bool is_surplus_locked(const struct fairwq_runner *runner)
+{
+	const struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	return pool->crew.nr_active > pool->crew.seats && !fairwq_seat_may_exceed_locked(pool, 1);
 }
 
 /*
@@ -201,8 +210,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			pool->tally.counter[FAIRWQ_REQUEUES]++;
 			return false;
 		}
-		if (!has_work || pool->crew.nr_active > pool->crew.seats ||
-		    is_surplus_locked(runner)) {
+		if (!has_work || is_surplus_locked(runner) || is_redundant_locked(runner)) {
 			fairwq_seat_leave_locked(runner);
 			return false;
 		}

@@ -43,6 +43,7 @@ struct fairwq_crew {
 
 	unsigned int max_active;	/* p: a hint for a burst */
 	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
+	unsigned int nr_slept;		/* P: of @nr_active: the item has slept, and goes on */
 	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of all three */
@@ -69,6 +70,8 @@ struct fairwq_asleep {
 	struct preempt_notifier notifier; /* R: of its task, while one executes it */
 	bool sleeps;			/* R sets, R and P clears: the task sleeps */
 	struct irq_work lose;		/* A: takes its seat, under pool->lock */
+	/* this CPU, until @notifier is called again: whose seat to take besides; or NULL */
+	struct fairwq_runner *before;
 #else
 	/* P: what a tick saw last: its turn, sleeps of its task, and its active_ns() */
 	u64 turn, ns;

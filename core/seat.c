@@ -15,7 +15,8 @@
  * back when it says that it goes on, when asleep.c finds that, or when it ends.
  * It must not wait for that: all that have seats may wait for a lock that it
  * holds. If that makes one too many, the next runner that ends a turn goes
- * idle.
+ * idle, unless all others are at items that have slept. What these do from nap
+ * to nap is short, as a rule, and they may never leave a seat free.
  *
  * What a turn costs under fair time is the time with a seat; and what it had of
  * a CPU without one, if only a tick could find that it goes on.
@@ -41,9 +42,9 @@
  * Models: tests/models/queue.pml; seat.pml, for items that sleep.
  *
  * Limits: more than max_active runners are active for a while when items go on
- * that have slept; none begins until enough of them have ended, or sleep. If no
- * memory is left for a runner, what waits goes on when one is idle, or at a
- * tick that finds some. A tick looks at all runners under the lock.
+ * that have slept. If no memory is left for a runner, what waits goes on when
+ * one is idle, or at a tick that finds some. A tick looks at all runners under
+ * the lock.
  */
 #include <linux/jiffies.h>
 #include <linux/sched.h>
@@ -54,7 +55,7 @@
 #include "testing.h"
 #include "trace.h"
 
-/* ---- a seat is taken, and left ----------------------------------------- */
+/* ---- how many ----------------------------------------------------------- */
 
 /*
  * Return how many runners may be active or asleep. Each of them may have a turn
@@ -102,6 +103,22 @@ void fairwq_seat_update_locked(struct fairwq_pool *pool)
 }
 
 /*
+ * Check whether a turn may begin though no seat is free, because all items that
+ * run have slept. @mine is 1 for a turn of a runner that is active, else 0.
+ */
+bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int mine)
+{
+	const struct fairwq_crew *crew = &pool->crew;
+	unsigned int others = crew->nr_active - mine;
+
+	lockdep_assert_held(&pool->lock);
+
+	return others == crew->nr_slept && others + crew->nr_asleep < room_locked(pool);
+}
+
+/* ---- a seat is taken, and left ----------------------------------------- */
+
+/*
  * Find the idle runner that ran last on this CPU, else the one that ran last.
  * The workqueue core may still be at the end of its last run, and then runs it
  * where that was.
@@ -126,6 +143,9 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
  * idle, one is made, which begins by itself. If there is no memory, the next
  * tick tries again.
  *
+ * Items that nap may leave no seat free at any moment, and wait for one that
+ * has not begun. So if none has begun for a tick, one may.
+ *
  * Return: the runner, for fairwq_kick_send(); or NULL.
  */
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
@@ -134,7 +154,8 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->crew.nr_active >= pool->crew.seats)
+	if (pool->crew.nr_active >= pool->crew.seats &&
+	    !(time_after(jiffies, pool->crew.began_at) && fairwq_seat_may_exceed_locked(pool, 0)))
 		return NULL;
 	timer_reduce(&pool->watch.tick, jiffies);
 	runner = idle_runner_locked(pool);
@@ -261,6 +282,7 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 	fairwq_seat_not_quick_locked(runner);
 	if (!runner->seated)
 		return;
+	runner->pool->crew.nr_slept -= !!runner->lost_at;
 	runner->lost_at = fairwq_clock();
 	set_asleep_locked(runner, true);
 }
@@ -276,8 +298,27 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 		return;
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
+	runner->pool->crew.nr_slept++;
 	set_asleep_locked(runner, false);
 	timer_reduce(&runner->pool->watch.tick, jiffies);
+}
+
+/*
+ * The item, which has slept, has ended: the runner has its seat back, if it
+ * still has none, and the turn does not pay for the time without.
+ */
+void fairwq_seat_slept_locked(struct fairwq_runner *runner)
+{
+	struct fairwq_turn *turn = &runner->turn;
+
+	lockdep_assert_held(&runner->pool->lock);
+
+	fairwq_seat_regain_locked(runner);
+	runner->pool->crew.nr_slept--;
+	runner->lost_at = 0;
+	if (turn->charge.took)
+		turn->charge.took = max_t(s64, turn->charge.took - runner->away, 1);
+	runner->away = 0;
 }
 
 /*

@@ -17,10 +17,12 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
 void fairwq_seat_regain_locked(struct fairwq_runner *runner);
 void fairwq_seat_lose_locked(struct fairwq_runner *runner);
+void fairwq_seat_slept_locked(struct fairwq_runner *runner);
 void fairwq_seat_update_locked(struct fairwq_pool *pool);
 void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);
 bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool);
 bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool);
+bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int mine);
 void fairwq_seat_block(struct fairwq_runner *runner);
 void fairwq_seat_unblock(struct fairwq_runner *runner);
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool);
@@ -40,22 +42,13 @@ static inline void fairwq_kick_send(struct fairwq_runner *runner)
 		fairwq_kick_send_to(runner, runner->pool->cpu);
 }
 
-/*
- * The function of the runner's item has returned: it has its seat back, if that
- * was lost, and the turn does not pay for the time without.
- */
+/* The function of the runner's item has returned. */
 static inline void fairwq_seat_return_locked(struct fairwq_runner *runner)
 {
-	struct fairwq_turn *turn = &runner->turn;
-
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (unlikely(!runner->seated))
-		fairwq_seat_regain_locked(runner);
-	if (unlikely(runner->away && turn->charge.took)) {
-		turn->charge.took = max_t(s64, turn->charge.took - runner->away, 1);
-		runner->away = 0;
-	}
+	if (unlikely(runner->lost_at))
+		fairwq_seat_slept_locked(runner);
 }
 
 #endif /* FAIRWQ_SEAT_H */

@@ -108,7 +108,7 @@ struct fairwq_runner {
 	bool seated;			/* p: has a seat; a hint for a burst */
 	struct task_struct *task;	/* P, R reads: worker that executes it, unless idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
-	u64 lost_at;			/* P: clock, ns: it lost its seat */
+	u64 lost_at;			/* P: clock, ns: it lost its seat in this turn; or 0 */
 	u64 away;			/* P: ns of the turn without a seat */
 	unsigned long started;		/* R sets: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */

@@ -15,6 +15,8 @@ static struct {
 	atomic_t asleep, spinning, ended;
 	struct completion wake;		/* ends all sleeps */
 	atomic_t stop;			/* so many may end their spin */
+	atomic_t polling, fresh;	/* items that have begun */
+	bool over;			/* ends fresh_fn() */
 } hall;
 
 struct sleeper {
@@ -220,8 +222,25 @@ static void poller_fn(struct fairwq_work *work)
 	struct poller *poller = container_of(work, struct poller, work);
 	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 
+	atomic_inc(&hall.polling);
 	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
 		schedule_timeout_uninterruptible(1);
+		poller->timed_out = mock_bound_reached(&bound);
+	}
+}
+
+/* Nap for some microseconds, over and over, and use a CPU for longer than that in between. */
+static void napper_fn(struct fairwq_work *work)
+{
+	struct poller *poller = container_of(work, struct poller, work);
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+	u64 end;
+
+	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
+		usleep_range(10, 20);
+		end = ktime_get_ns() + 100 * NSEC_PER_USEC;
+		while (ktime_get_ns() < end)
+			cond_resched();
 		poller->timed_out = mock_bound_reached(&bound);
 	}
 }
@@ -254,6 +273,30 @@ static void item_runs_beside_one_that_polls(struct kunit *test)
 		fairwq_work_flush(&stopper.work);
 	}
 	KUNIT_EXPECT_FALSE(test, poller.timed_out);
+}
+
+#define NAPPERS	16U
+
+/* Items that nap have no seats for long, but they may have all of them at each moment. */
+static void item_runs_beside_many_that_nap(struct kunit *test)
+{
+	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
+	struct poller *napper = kunit_kcalloc(test, NAPPERS, sizeof(*napper), GFP_KERNEL);
+	struct stopper stopper = { };
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, napper);
+	for (i = 0; i < NAPPERS; i++) {
+		napper[i].stop = &stopper.stop;
+		fairwq_work_init(&napper[i].work, napper_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &napper[i].work));
+	}
+	fairwq_work_init_onstack(&stopper.work, stopper_fn);
+	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &stopper.work));
+	fairwq_work_flush(&stopper.work);
+	fairwq_batch_flush(a);
+	for (i = 0; i < NAPPERS; i++)
+		KUNIT_EXPECT_FALSE(test, napper[i].timed_out);
 }
 
 /* With a few seats this takes a tick for each. */
@@ -333,7 +376,7 @@ static void standstill_of_pollers_is_reported(struct kunit *test)
 		fairwq_work_init_onstack(&poller[i].work, poller_fn);
 		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &poller[i].work));
 	}
-	mock_until(test, mock_nr_begun(mock->pool) == 2);
+	mock_until(test, atomic_read(&hall.polling) == 2);
 	mock_queue(test, a, 'a', 1);
 	expect_standstill_report(test, mock->pool);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
@@ -345,29 +388,46 @@ static void standstill_of_pollers_is_reported(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 }
 
-/* Items that have slept run on. Until enough of them have ended, no other one begins. */
+static void fresh_fn(struct fairwq_work *work)
+{
+	atomic_inc(&hall.fresh);
+	while (!READ_ONCE(hall.over))
+		cond_resched();
+}
+
+/*
+ * Items that have slept run on. Beside them other ones begin one at a time,
+ * until enough of those that have slept have ended.
+ */
 static void seats_are_as_many_as_ever(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
+	struct fairwq_work *fresh = kunit_kcalloc(test, 3, sizeof(*fresh), GFP_KERNEL);
 	struct sleeper *sleeper = sleepers(test, 6);
 	struct mock *mock = test->priv;
 	unsigned int i;
 
+	KUNIT_ASSERT_NOT_NULL(test, fresh);
 	for (i = 0; i < 6; i++)
 		sleeper[i].spins = true;
 	queue_sleepers(test, a, sleeper, 6);
-	mock_until(test, atomic_read(&hall.asleep) == 6);
+	mock_until(test, READ_ONCE(mock->pool->crew.nr_asleep) == 6);
 	complete_all(&hall.wake);
 	mock_until(test, atomic_read(&hall.spinning) == 6);
-	mock_tick(mock->pool);		/* as while something waits */
-	KUNIT_EXPECT_EQ(test, 6U, READ_ONCE(mock->pool->crew.nr_active));
-	mock_queue(test, a, 'a', 1);
-	atomic_set(&hall.stop, 4);	/* two go on */
-	mock_until(test, atomic_read(&hall.ended) == 4);
-	spin_for(20, READ_ONCE(mock->log.nr));
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
+	for (i = 0; i < 3; i++) {
+		fairwq_work_init(&fresh[i], fresh_fn);
+		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &fresh[i]));
+	}
+	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.fresh)));
+	atomic_set(&hall.stop, 5);	/* one goes on */
+	mock_until(test, atomic_read(&hall.ended) == 5);
+	spin_for(20, atomic_read(&hall.fresh) > 1);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.fresh));
+	atomic_set(&hall.stop, 1);
+	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.fresh) == 2));
+	WRITE_ONCE(hall.over, true);
 	wake_up_all_of(sleeper, 6);
-	mock_until(test, READ_ONCE(mock->log.nr));
+	fairwq_batch_flush(a);
 }
 
 /* An item that sleeps counts in max_active of its batch, and others run meanwhile. */
@@ -491,6 +551,7 @@ static struct kunit_case seat_cases[] = {
 	KUNIT_CASE(item_runs_at_once_beside_one_that_sleeps),
 	KUNIT_CASE(item_that_waits_already_runs_too),
 	KUNIT_CASE(item_runs_beside_one_that_polls),
+	KUNIT_CASE(item_runs_beside_many_that_nap),
 	KUNIT_CASE(items_may_wait_for_a_later_one),
 	KUNIT_CASE(at_the_bound_nothing_begins),
 	KUNIT_CASE(standstill_of_pollers_is_reported),

@@ -2,9 +2,10 @@
 /*
  * Seats. A runner whose item waits in a join gives its seat away, and takes it
  * back without a check. So does one whose item sleeps, when the scheduler says
- * so, or a tick finds it: at any moment here.
- * core/seat.c, core/asleep.c; promote_oldest(), take_back() and await_stolen() in core/fork.c,
- * runner_next_locked() in core/run.c.
+ * so, or a tick finds it: at any moment here. If all that are active have
+ * slept, one more may begin.
+ * core/seat.c, core/asleep.c; promote_oldest(), take_back() and await_stolen()
+ * in core/fork.c, runner_next_locked() in core/run.c.
  * fork.pml has what the task and its join see of each other.
  *
  * There are four runners with one seat, for a while with two. Batch A has an
@@ -20,8 +21,10 @@
  *
  * Holds:
  *	all items and the task end;
- *	nr_active is as in the table;
- *	a turn is taken only if no more than max_active runners are active;
+ *	nr_active is as in the table, and nr_slept counts those of it that have
+ *	slept in this turn;
+ *	a turn is taken only if no more than max_active runners are active, or
+ *	all others of them have slept;
  *	pool->hungry is set iff fewer are active.
  *
  * Broken NO_TICK (invalid end state): nothing finds an item that sleeps.
@@ -31,6 +34,7 @@
  *	for a seat.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
+ * Broken SLEPT_STAYS (assertion): the end of a turn does not lower nr_slept.
  * Broken MAX_UNSAID (assertion): a new max_active does not update pool->hungry.
  */
 #define RUNNERS	4
@@ -44,7 +48,8 @@ bool idle[RUNNERS] = true;	/* on crew.idle */
 bool kicked[RUNNERS];		/* runner->work is queued */
 bool asleep[RUNNERS];		/* without a seat: not runner->seated */
 bool joins[RUNNERS];		/* runner->nr_blocks is not 0 */
-byte nr_active;
+bool slept[RUNNERS];		/* runner->lost_at is not 0 */
+byte nr_active, nr_slept;
 byte max_active = 1;
 bool hungry = true;		/* pool->hungry */
 bool item_a;			/* is queued */
@@ -60,10 +65,14 @@ bool mutex, waits;		/* mutex is held; the task waits for batch B */
 #define eligible_a	(item_a || task == PROMOTED)
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
 #define is_active(r)	(!idle[r] && !asleep[r])
+#define is_back(r)	(slept[r] && !asleep[r])
+#define nr_back		(is_back(0) + is_back(1) + is_back(2) + is_back(3))
+/* fairwq_seat_may_exceed_locked() */
+#define may_exceed(mine) (nr_active - mine == nr_slept)
 #ifdef SURPLUS_STAYS
 #define may_stay	true
 #else
-#define may_stay	(nr_active <= max_active)
+#define may_stay	(nr_active <= max_active || may_exceed(1))
 #endif
 
 /* What holds whenever pool->lock is free. */
@@ -71,6 +80,7 @@ inline unlock()
 {
 	assert(nr_active == is_active(0) + is_active(1) + is_active(2) +
 			    is_active(3));
+	assert(nr_slept == nr_back);
 	assert(hungry == (nr_active < max_active))
 }
 
@@ -84,6 +94,8 @@ inline count_active(n)
 /* fairwq_seat_set_asleep_locked() */
 inline set_asleep(me, how)
 {
+	nr_slept = nr_slept + (!how) - (how && slept[me]);
+	slept[me] = true;
 	asleep[me] = how;
 	count_active(1 - 2 * how)
 }
@@ -92,7 +104,7 @@ inline set_asleep(me, how)
 inline activate(r)
 {
 	if
-	:: nr_active < max_active && any_idle ->
+	:: (nr_active < max_active || may_exceed(0)) && any_idle ->
 		r = (idle[0] -> 0 : (idle[1] -> 1 : (idle[2] -> 2 : 3)));
 		idle[r] = false;
 		count_active(1);
@@ -122,6 +134,10 @@ inline runner_next(me, r)
 		:: else
 		fi;
 #endif
+#ifndef SLEPT_STAYS
+		nr_slept = nr_slept - slept[me];
+#endif
+		slept[me] = false;
 		if
 		:: !may_stay || (!eligible_a && !queued) ->
 			idle[me] = true;	/* fairwq_seat_leave_locked() */
@@ -130,7 +146,7 @@ inline runner_next(me, r)
 		:: may_stay && item_a -> what = ITEM_A; item_a = false
 		:: may_stay && queued -> what = ITEM_B; queued--
 		fi;
-		assert(!what || nr_active <= max_active);
+		assert(!what || nr_active <= max_active || nr_active - 1 == nr_back);
 		kick(r);
 		unlock()
 	}
