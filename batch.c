@@ -5,7 +5,8 @@
  *   state     entered when
  *   open      batch_join() has put it into its pool
  *   disposed  fairwq_batch_retire() has set @disposed: queue calls are refused
- *   drained   it is disposed, and nothing is queued, held or in flight
+ *   drained   it is disposed, nothing is queued, held or in flight, and no
+ *             call drops works of it
  *   reaped    batch_reap_fn() has unlinked it
  *   released  released() has returned
  *   freed     its last reference was dropped, and a grace period has passed
@@ -18,12 +19,14 @@
  *
  * Locking: pool->lock; batch->flush_mutex for one flush at a time.
  * Invariant: a queue call sees that the batch is not disposed, and accepts its
- * work, in one section of inbox->lock. So each work is counted, or refused.
+ * work, in one section of inbox->lock. So each work is counted, or refused, but
+ * for one that joins a run in a serializer: the first one of that is counted.
  * Invariant: a batch is reaped once, by the CPU that sees it drained under the
- * lock. That is when it is disposed, or when the last item or hold goes.
- * Invariant: what a batch is disposed with stays. No pause, resume or other
- * call lets an item of it begin if its works are to be dropped, or holds them
- * back if they are to run.
+ * lock. That is when it is disposed, or when the last item, hold or such call
+ * ends.
+ * Invariant: works of a disposed batch that are to be dropped do not begin,
+ * whatever pauses, resumes or disposes follow. No pause holds back those that
+ * are to run; a cancel or another shutdown may still take them out.
  * Model: tests/models/dispose.pml, for all but the last one.
  *
  * Limits: weights of 1 to FAIRWQ_MAX_WEIGHT, and FAIRWQ_MAX_DEPTH owners above

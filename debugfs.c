@@ -21,7 +21,7 @@
  * Limits: this is no ABI, so names and columns may change with any version.
  * Root only, and no raw kernel addresses. A dump is of a queue in motion: an
  * item that runs between two chunks is not shown, and one that is put back is
- * shown twice.
+ * shown twice. What waits for its own last run is not shown.
  */
 #include <linux/debugfs.h>
 #include <linux/module.h>
@@ -320,8 +320,10 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 
 	if (fairwq_batch_is_idle(batch))
 		return;
-	scoped_guard(raw_spinlock_irq, &pool->lock)
+	scoped_guard(raw_spinlock_irq, &pool->lock) {
 		fairwq_fifo_take_over_locked(batch, NULL);
+		fairwq_fifo_update_locked(batch);
+	}
 	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = &runner->turn;

@@ -17,11 +17,12 @@
  *   that it is about. It does not sleep and, but for flows, allocates nothing.
  * * A call with "not from" in its context would make an item wait for itself
  *   there. It warns then, does not wait, and returns -EDEADLK if it can.
- * * An ERR_PTR() of a pool, a batch or flows counts as NULL. A bad argument
- *   gives -EINVAL, or an ERR_PTR() of that, and a line in the log the first
- *   time. A call that cannot return an error warns, does nothing, and returns
- *   0, false or NULL. The calls that get, put, dispose of, destroy or shut down
- *   something ignore NULL.
+ * * An ERR_PTR() of a pool, a batch or flows counts as NULL, except where NULL
+ *   has a meaning. There it is a bad argument. A bad argument gives -EINVAL, or
+ *   an ERR_PTR() of that, and a line in the log the first time. A call that
+ *   cannot return an error warns, does nothing, and returns 0, false or NULL.
+ *   The calls that put, dispose of, destroy or shut down something, and those
+ *   that get a batch or a context, ignore NULL.
  *   fairwq_work_pending() and the calls for turns that go on and for tasks
  *   check nothing.
  * * A work must not be freed during a call for it. The caller must hold a
@@ -97,9 +98,9 @@ struct fairwq_work;
  * typedef fairwq_func_t - the function of a work
  * @work: the work that was queued
  *
- * Called in process context, with interrupts on. It may sleep, queue @work
- * again to the tail of its batch, free @work unless that is of a sequencer,
- * queue other works, or dispose of its batch.
+ * Called in process context, with interrupts on. It may sleep, queue other
+ * works, or dispose of its batch. Unless @work is of a sequencer, it may queue
+ * @work again, to the tail of its batch, or free it.
  */
 typedef void (*fairwq_func_t)(struct fairwq_work *work);
 
@@ -144,7 +145,7 @@ struct fairwq_work {
 /**
  * fairwq_work_init - set up a work
  * @work: the work. It must not be pending. While it runs, only its own function
- *	may set it up
+ *	may set it up, or a caller whom that told that it is through with @work
  * @func: the function to call when the work has its turn
  *
  * Each place that calls a set-up macro is a lockdep class of its own.
@@ -169,7 +170,8 @@ static inline void __fairwq_work_init(struct fairwq_work *work, fairwq_func_t fu
  * @batch: the batch
  * @work: the work, set up by fairwq_work_init()
  *
- * Items of one batch start in queue order. After 1 or 0 the run to come sees
+ * Items of one batch start in queue order, but one that still runs starts
+ * after that, and others do not wait for it. After 1 or 0 the run to come sees
  * everything that the caller stored before the call. On 0 or an error nothing
  * was changed, and after an error @work is the caller's, unless it was pending.
  * No error can come if @batch has no max_queued, no work is disabled, and the
@@ -332,8 +334,8 @@ enum fairwq_prio {
  * struct fairwq_batch_attrs - attributes of a batch; all zero is the default
  * @prio: FAIRWQ_PRIO_NORMAL, FAIRWQ_PRIO_HIGH or FAIRWQ_PRIO_LOW
  * @weight: its share, 1 to FAIRWQ_MAX_WEIGHT; 0 for FAIRWQ_DFL_WEIGHT
- * @max_active: the most of its items that may run at once, 1 to
- *	FAIRWQ_MAX_ACTIVE; 0 for no limit but the pool's
+ * @max_active: the most of its items that may be in flight at once, also those
+ *	that sleep, 1 to FAIRWQ_MAX_ACTIVE; 0 for no limit but the pool's
  * @max_queued: the most of its items that may be queued and not yet started, 1
  *	to INT_MAX; 0 for no limit. At that number queue calls return -EAGAIN
  * @parent: its owner, a batch of the same pool and priority, or NULL. All
@@ -347,8 +349,9 @@ enum fairwq_prio {
  *	that waits in a serializer, which a flush does not see
  * @released: called once, in process context, when the batch was disposed, has
  *	drained and has left its pool; or NULL. It may sleep, which delays only
- *	the end of the pool. It must not wait for that, and runs on a workqueue
- *	with WQ_MEM_RECLAIM, which must not flush one without that
+ *	calls that wait for the end of the batch, its owner, its flows or the
+ *	pool. It must not wait for these, and runs on a workqueue with
+ *	WQ_MEM_RECLAIM, which must not flush one without that
  * @priv: passed to @released
  */
 struct fairwq_batch_attrs {
@@ -433,7 +436,8 @@ static inline void fairwq_batch_resume(struct fairwq_batch *batch)
 
 /**
  * fairwq_batch_flush - wait until the items that are queued now have ended
- * @batch: the batch. If paused, this waits until it is resumed or disposed
+ * @batch: the batch. If it is paused and has items, this waits until it is
+ *	resumed or disposed, or they are cancelled
  * Not promised: that this waits for items that are queued during the call, wait
  * in a serializer, for a delay or a grace period, or are being dropped.
  * Context: Process context, sleeps. Not from one of its items.
@@ -468,8 +472,9 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
  * fairwq_batch_nr_queued - how many items of a batch have not started
  * @batch: the batch, also one found in the present RCU read-side section
  * Return: the number of items that max_queued limits: those that wait for their
- * turn, for a delay, for a grace period, or in a serializer. It may be out of
- * date. Without max_queued, some in serializers may be left out.
+ * turn, for their own last run to end, for a delay, for a grace period, or in a
+ * serializer. It may be out of date. Without max_queued, some in serializers
+ * may be left out.
  */
 unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch);
 
@@ -505,7 +510,8 @@ unsigned int fairwq_batch_nr_queued(struct fairwq_batch *batch);
  * references stay with their holders. Flows below @batch must be shut down
  * before, because a queue call for a key may make a new batch.
  * Not promised: that no item starts after the call has begun: a runner may have
- * taken one already. That no item of another batch waits for one of @batch: an
+ * taken one already, and the batches are disposed one after the other. That no
+ * item of another batch waits for one of @batch: an
  * item of the pool that calls this must have no work of @batch behind it in its
  * serializer.
  * Context: Process context, sleeps. Not from an item, or the released(), of a
@@ -798,9 +804,10 @@ void __fairwq_rcu_work_init(struct fairwq_rcu_work *rwork, fairwq_func_t func,
  * @batch: the batch
  * @rwork: the work, set up by fairwq_rcu_work_init()
  *
- * The grace period begins no earlier than this call. Until it ends, the work
- * can be neither cancelled nor disabled: the calls that wait, such as
- * fairwq_work_cancel_sync(), wait for the end, and the others leave it pending.
+ * The grace period begins no earlier than this call. Until it ends, no call
+ * takes the work out: those that wait, such as fairwq_work_cancel_sync(), wait
+ * for the end, and the others leave it pending. A disable refuses only later
+ * queue calls.
  * Return: as fairwq_queue(). All errors come at once.
  */
 __must_check
@@ -886,8 +893,8 @@ struct fairwq_async {
  *
  * The turn ends by fairwq_async_complete(), and the worker is free meanwhile.
  * The item stays in flight: it counts in the max_active of its batch, the
- * @max_async of its pool, and its serializer or limiter. Flush, drain, dispose,
- * shutdown and destroy of each of these wait for it. fairwq_work_flush(),
+ * @max_async of its pool, and its serializer or limiter. Flush, drain, shutdown
+ * and destroy of each of these wait for it. fairwq_work_flush(),
  * fairwq_work_cancel_sync() and fairwq_work_pending() are about the function
  * alone. The work may be queued again, or freed, before the turn has ended.
  *
@@ -1191,9 +1198,10 @@ void __fairwq_sequenced_work_init(struct fairwq_sequenced_work *swork, fairwq_fu
  * waits in a serializer. If a work is cancelled, the caller must call
  * fairwq_sequencer_drop(), or those behind it are not completed.
  * Not promised: that a turn that continues after its function ends before that.
- * Return: 1 if the work was queued; 0 if it is pending, or a queue call has it
- * for a sequencer, and for another one may yet be refused; or a negative error
- * as fairwq_serializer_queue().
+ * Return: 1 if the work was queued; 0 if it is pending; or a negative error as
+ * fairwq_serializer_queue(). 0, and no run comes for this call, until it was
+ * completed or dropped, and if another call has it for another sequencer, which
+ * may yet be refused.
  */
 __must_check
 int fairwq_sequencer_queue(struct fairwq_sequencer *sequencer,
@@ -1369,8 +1377,8 @@ int fairwq_flows_queue(struct fairwq_flows *flows, u64 key, struct fairwq_work *
  * fairwq_flows_set_idle_ms - change how long an idle flow stays
  * @flows: the flows
  * @ms: milliseconds since its last item has ended, up to FAIRWQ_MAX_IDLE_MS,
- *	and up to half as long again; 0: until fairwq_flows_destroy(). The
- *	default is 10 s
+ *	and up to half as long again, or a grace period; 0: until
+ *	fairwq_flows_destroy(). The default is 10 s
  * Return: 0 or -EINVAL.
  */
 int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms);
@@ -1621,8 +1629,8 @@ static __always_inline void fairwq_join_func(struct fairwq_task *self,
  * All stores of the task are seen when this returns. The tasks of a function
  * may be joined in any order; the newest first is fastest. A join runs nothing
  * but @task, so a caller may hold locks that other items take, but none that
- * @task takes. Meanwhile other items may run, also with a max_active of 1. No
- * join ends a turn.
+ * @task takes. Meanwhile other items may run, also if the pool has a max_active
+ * of 1. No join ends a turn.
  *
  * With less than FAIRWQ_STACK_LEAST bytes of stack left, the task runs on the
  * stack of a worker of fairwq's own, while the caller sleeps. If
@@ -1653,7 +1661,8 @@ static __always_inline void fairwq_join(struct fairwq_task *self, struct fairwq_
  *
  * In an item this forks and joins. Elsewhere it queues one item of its own to
  * @batch and waits for it. That item is given to neither dropped() nor cost(),
- * costs 1, and is counted by no cancel; fairwq_current_work() is NULL in it.
+ * which would count it as 1. No cancel counts it, and fairwq_current_work() is
+ * NULL in it.
  * @body may call this, too, which takes about 1 KiB of stack each time,
  * unchecked.
  * Context: Process context, sleeps.

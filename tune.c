@@ -6,8 +6,8 @@
  *   Runners                       made                      freed
  *   ----------------------------  ------------------------  --------------------------
  *   max_active                    with the pool             with the pool
- *   more: max_active was raised,  when an item waits, and   when idle for long
- *   or items sleep                none is idle
+ *   more: max_active was raised,  when an item waits or     when idle for long
+ *   or items sleep                forks, and none is idle
  *
  * Locking: pool->lock; pool->mutex, too, to take runners away.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.

@@ -95,7 +95,7 @@ static struct fairwq_serializer *release_locked(struct fairwq_batch *batch,
 
 	fairwq_waiters_drop_locked(batch->pool, work);
 	fairwq_fifo_removed_locked(batch, work);
-	batch->pool->tally.counter[FAIRWQ_CANCELED]++;
+	batch->pool->tally.counter[FAIRWQ_CANCELED] += !(work->flags & FAIRWQ_WORK_OWN);
 	WRITE_ONCE(work->serializer, NULL);
 	/* Pairs with the cmpxchg() of the next queue call. Model: tests/models/enter.pml. */
 	atomic_long_set_release(&work->data, word);

@@ -17,9 +17,9 @@
  * empty list.
  *
  * Without the option an item sleeps by the second tick that sees it at the same
- * turn in the same task, if it sleeps at that moment, or has slept and was
- * active for less than half of a tick since the first one. An item that was
- * only preempted has not slept.
+ * turn in the same task, if it was active for less than half of a tick since
+ * the first one, and sleeps at that moment, or has slept. An item that was only
+ * preempted has not slept.
  *
  * Locking: pool->lock.
  * Model: tests/models/seat.pml.

@@ -79,7 +79,7 @@ static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
 
 void fairwq_asleep_look_locked(struct fairwq_runner *runner);
 
-/* Return what the item has used since a tick took its seat, in ns; 0 if none did. */
+/* Return what the item has used since @lost_ns was noted, in ns; 0 if it was not. */
 static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
 {
 	u64 lost_ns = runner->asleep.lost_ns;

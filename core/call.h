@@ -50,7 +50,8 @@ static __always_inline void fairwq_call(struct fairwq_work *work,
 					const struct fairwq_turn *turn,
 					struct fairwq_call_state *state)
 {
-	bool waited = fairwq_is_of_client(work);
+	/* It may be claimed again by now, which leaves these flags as they are. */
+	bool waited = data_race(fairwq_is_of_client(work));
 #ifdef CONFIG_LOCKDEP
 	struct lockdep_map map;
 

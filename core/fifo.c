@@ -32,7 +32,7 @@
 #include "tree.h"
 #include "waiter.h"
 
-/* For all that is not of a pool's turns: a pool's own workqueue may be destroyed. */
+/* For what ends, RCU works and sweeps: a pool's own workqueue may be destroyed. */
 struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 /* Calls released(), which may sleep. So nothing else may be queued here. */
@@ -314,8 +314,8 @@ bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch)
 }
 
 /*
- * Return the stamp of the item of @batch that waits for longest; 0: none does.
- * Barriers and parts of items have no stamp.
+ * Return the stamp of the item of @batch that waits for longest, unless it is
+ * parked; 0: none does. Barriers and parts of items have no stamp.
  */
 u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch)
 {
@@ -331,7 +331,7 @@ u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch)
 	return work ? work->stamp : 0;
 }
 
-/* Add what was measured of @turn to the statistics; most turns are not measured. */
+/* Add what was measured of @turn to the statistics; most quick turns are not measured. */
 static void turn_stats_locked(const struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
@@ -439,8 +439,8 @@ void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
 	lockdep_assert_held(&turn->batch->pool->lock);
 
 	turn->batch->pool->crew.nr_quick -= turn->quick;
-	turn->charge.took += turn->later;
 	turn_count_locked(turn);
+	turn->charge.took += turn->later;
 	fairwq_fifo_settle_locked(turn->batch, &turn->charge);
 	turn->batch = NULL;
 }

@@ -17,15 +17,16 @@
  * of the pool is free. The oldest is the largest in a tree of tasks. Promotion
  * costs a lock and a wake-up. So each runner promotes one task in PROMOTE_NS.
  *
- * A task is a part of its item (promise 15 in guarantees.rst). Only max_active
- * can delay it, and a join needs nothing but its task: it runs that, or another
- * runner has begun it. An item whose task is stolen and not done gives up its
- * seat. When the task is done, the item takes a seat at once, because it may
- * hold a lock for which the active runners wait. So there is one more active
- * runner for a while.
+ * A task is a part of its item (promise 15 in guarantees.rst). No pause and no
+ * cancel delays it, only the limits of its pool, and the turns of others. And a
+ * join needs nothing but its task: it runs that, or another runner has begun
+ * it. An item whose task is stolen and not done gives up its seat. When the
+ * task is done, the item takes a seat at once, because it may hold a lock for
+ * which the active runners wait. So there is one more active runner for a
+ * while.
  *
  * Locking: pool->lock for what is promoted. The forker needs none, because only
- * its runner uses it.
+ * its runner writes it. Those that steal read @scopes.
  * Invariant: a stolen task runs at the bottom of a stack, so a join never nests
  * the function of another task than its own.
  * Invariant: what a join waits for was begun by another runner. So among
@@ -212,8 +213,9 @@ static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
 
 /*
  * Report a task whose function has returned without a join of what it forked.
- * Its forks may be on the stack that is gone, so they are forgotten, and never
- * run. @newest is what was forked last before the task ran.
+ * Its forks may be on the stack that is gone, so those that are private are
+ * forgotten, and never run. @newest is what was forked last before the task
+ * ran.
  */
 void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
 			fairwq_task_func_t func)
@@ -232,8 +234,8 @@ EXPORT_SYMBOL_GPL(__fairwq_task_left);
 
 /*
  * Report a function that has returned without a join of what it forked. Forget
- * its private tasks. Join those that other runners have. First take back the
- * others, because they may be on the stack, which the report overwrites.
+ * its private tasks. First take back or join those that were promoted, because
+ * they may be on the stack, which the report overwrites.
  */
 void fairwq_forks_unjoined(struct fairwq_runner *runner)
 {

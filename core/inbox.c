@@ -9,13 +9,13 @@
  *             by a timer, a grace period or a serializer
  *
  * There are two places, because then producers and runners do not write the
- * same cache line for each item. The queue call that activates the batch, or a
- * turn that empties the FIFO, takes all that is here, in queue order, in one
- * step.
+ * same cache line for each item. The queue call that activates the batch, a
+ * turn that empties the FIFO, a flush, a cancel or a dump takes all that is
+ * here, in queue order, in one step.
  *
  * A queue call claims a work and puts it into its place in one section of the
  * lock. So a CPU that has the lock of a state finds each work of that state in
- * its place.
+ * its place. GRACE has no lock: interrupts are off instead.
  *
  * Locking: inbox->lock. Under it only timers are set and deleted, and a claim
  * is taken back, under fairwq_disable_lock.
@@ -52,7 +52,7 @@ int fairwq_refusal_of(struct fairwq_batch *batch)
 	return runner && runner->pool == batch->pool ? 0 : -ESHUTDOWN;
 }
 
-/* Claim a work that was not free a moment ago. Return: as fairwq_claim_locked(). */
+/* Claim a work that was not free a moment ago. Return: as fairwq_claim(). */
 int fairwq_claim_taken(struct fairwq_work *work, long word)
 {
 	long free;

@@ -40,7 +40,7 @@ static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *bat
 	return READ_ONCE(batch->inbox.nr_in) - out;
 }
 
-/* Return how many works @batch has accepted that have not begun. */
+/* Return how many works @batch has accepted that have not begun; of a run, the HELD ones. */
 static inline unsigned int fairwq_inbox_nr(struct fairwq_batch *batch)
 {
 	/* Under the lock: a work that is let go is not counted twice, nor missed. */
@@ -105,7 +105,7 @@ static inline int fairwq_refusal_locked(struct fairwq_batch *batch)
 /*
  * Claim @work: change its word from 0 to @state in @batch. The caller puts it
  * where that says, before it drops the lock of that place, or lets interrupts
- * come if it is TAKEN.
+ * come if it is GRACE or TAKEN.
  *
  * Full barrier, also where the call returns 0: the run to come sees the
  * caller's stores before the call. Pairs with the one in fairwq_start_item().

@@ -20,8 +20,8 @@
  * pool's.
  * Model: tests/models/park.pml.
  *
- * Limits: to find a parked work of a batch all runners of all pools are looked
- * at.
+ * Limits: to find all parked works of a batch all runners of all pools are
+ * looked at.
  */
 #include <linux/rcupdate.h>
 #include <linux/xarray.h>
@@ -66,7 +66,7 @@ struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work)
 
 	/*
 	 * If that run has ended, its stores are seen. Pairs with the releases
-	 * in fairwq_start_item(), fairwq_end_current() and
+	 * in fairwq_start_item(), fairwq_end_current() and, in burst.pml,
 	 * fairwq_waitlist_end_item(). Models: tests/models/park.pml,
 	 * disable.pml.
 	 */

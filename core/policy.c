@@ -39,7 +39,7 @@
  *   P(j) + u(i). Of j's turns N - 1 runners have one each, so that is (N - 1)
  *   u(j) + u(i).
  * - The same holds for j. Over any window the lead changes by no more than the
- *   sum. That is less than N u(i) + N u(j).
+ *   sum. That is N u(i) + N u(j).
  * - If the two are alone, i gets further ahead only while more runners have
  *   turns of i than of j. So it is at most (N + 1) u of the one with the longer
  *   turns. That is what is promised. With others beside them it is what

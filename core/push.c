@@ -11,9 +11,10 @@
  * that they have held.
  *
  * Locking: inbox->lock; pool->lock to activate or reap. Interrupts are off from
- * the first to the second. So no grace period ends, after which the batch may
- * be gone. And other queue calls rely on the one that activates: if that was
- * preempted, their items would wait for as long.
+ * the first to the second, or it is one RCU read-side section. So no grace
+ * period ends, after which the batch may be gone. And other queue calls rely on
+ * the one that activates: if that was preempted, their items would wait for as
+ * long.
  * Limits: any context but NMI.
  *
  * Model: tests/models/queue.pml.

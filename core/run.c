@@ -116,7 +116,8 @@ static bool detach_turn(struct fairwq_runner *runner)
 
 /*
  * Run the items of one turn: one, or those of a burst. Tell the serializer or
- * limiter of each, if it has one, that the function has returned.
+ * limiter of each, if it has one, that the function has returned, unless the
+ * turn goes on.
  *
  * Return: a batch of the pool, which the caller must activate; or NULL. The
  * caller takes pool->lock at once, because interrupts may be off.

@@ -33,7 +33,8 @@ static work_func_t fairwq_runner_fn;
 
 /*
  * Ask the bursts that have a turn of @batch to end with the item that runs,
- * because something waits for turns of it to end. The bursts of others go on.
+ * because something waits for turns of it to end, or no item of it is to begin.
+ * The bursts of others go on.
  * No barrier is needed: a runner goes on with at most what it has taken before
  * it sees this. Model: tests/models/burst.pml, FLUSH.
  */
@@ -141,7 +142,8 @@ void fairwq_check_reclaim(bool for_reclaim)
 
 /*
  * Check that the caller may wait for items that hold @map, by lockdep and as
- * above. Flushes of works and sequencers make these checks by themselves.
+ * above. Flushes of works make these checks by themselves, those of sequencers
+ * the second one.
  */
 void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim)
 {

@@ -39,7 +39,7 @@ struct fairwq_crew {
 	struct list_head idle;		/* P: runners; the last to run is first */
 	unsigned long began_at;		/* P: jiffies when a turn began last */
 	u64 turn_number;		/* P: number of the turn that was taken last */
-	u64 nr_taken;			/* P: items that were taken; "reset" sets it to 0 */
+	u64 nr_taken;			/* P: items and tasks that were taken; "reset" clears it */
 
 	unsigned int max_active;	/* p: a hint for a burst */
 	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
@@ -76,7 +76,8 @@ struct fairwq_asleep {
 	/* P: what a tick saw last: its turn, sleeps of its task, and its active_ns() */
 	u64 turn, ns;
 	unsigned long switches;
-	u64 lost_ns;			/* P: active_ns() when a tick took its seat, or 0 */
+	/* P: active_ns() when a tick took its seat, or a task began without one; or 0 */
+	u64 lost_ns;
 #endif
 };
 

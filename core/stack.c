@@ -22,11 +22,11 @@
  * the others sleep in fairwq_stack_call(). The scheduler tells the pool of that
  * one only, so it has the runner's seat, and may lose it.
  *
- * Limits: FAIRWQ_MAX_STACKS calls at a time; one while there is no memory for
- * workers, and its seat waits with it. From 6.9 on, a node with less than an
- * eighth of the CPUs may have fewer, and those that are nested may hang. The
- * nice value and the CPUs are those of the workqueue, not those of the pool.
- * Lockdep does not see what the caller holds.
+ * Limits: FAIRWQ_MAX_STACKS calls at a time; while there is no memory for
+ * workers one with FAIRWQ_MEM_RECLAIM, else none. From 6.9 on, a node with less
+ * than an eighth of the CPUs may have fewer, and those that are nested may
+ * hang. The nice value and the CPUs are those of the workqueue, not those of
+ * the pool. Lockdep does not see what the caller holds.
  *
  * Source: XFS splits its btrees so, since it may be called with little stack
  * left.

@@ -120,7 +120,7 @@ extern fairwq_func_t fairwq_sequenced_func;
 /*
  * A work that no client has queued: of a call that waits for it, and has it on
  * its stack. It is WORK_OWN, so it never reaches a client's callback, and no
- * cancel counts it.
+ * cancel counts it; or it is the marker of a serializer's flush.
  */
 struct fairwq_own_work {
 	struct fairwq_work work;

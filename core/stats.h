@@ -33,7 +33,7 @@ enum fairwq_counter {
 	FAIRWQ_KICKS,		/* idle runners queued to the workqueue */
 	FAIRWQ_REQUEUES,	/* runners that gave the worker back and queued themselves */
 	FAIRWQ_PARKED,		/* items that waited for their own last run to end */
-	FAIRWQ_CANCELED,	/* items that a cancel took out of the queue */
+	FAIRWQ_CANCELED,	/* works that a cancel or a new delay took out */
 	FAIRWQ_LEAKS,		/* functions that leaked a lock, RCU, irqs, creds */
 	FAIRWQ_HUNG,		/* items that the watchdog reported as hung */
 	FAIRWQ_FAILURES,	/* failures that items have reported */
@@ -45,7 +45,7 @@ enum fairwq_counter {
 /* What is counted of a pool. */
 struct fairwq_tally {
 	u64 counter[FAIRWQ_NR_COUNTERS];/* P */
-	/* A: items of flows without memory or room; orders nothing */
+	/* A: items of flows without memory or room, and calls that got their batch */
 	atomic64_t flow_fallbacks;
 };
 
@@ -75,7 +75,7 @@ struct fairwq_hists {
 	struct fairwq_hist run;		/* of the timed turns */
 };
 
-/* The longest of 256 turns that go on, and of the 256 before; see policy.c. */
+/* The longest of 256 turns, a burst by its mean item, and of 256 before; see policy.c. */
 struct fairwq_recent {
 	u32 longest[2];
 	u32 nr;				/* turns that were noted */

@@ -10,11 +10,11 @@
  * race would hit by chance only. The comment says what is so at that point.
  */
 enum fairwq_test_point {
-	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, under inbox->lock */
+	FAIRWQ_POINT_QUEUE_CLAIMED,	/* a work is claimed, interrupts are off */
 	FAIRWQ_POINT_UNCLAIM,		/* the work is disabled, no lock of that; no batch */
 	FAIRWQ_POINT_QUEUE_PUSHED,	/* a work is linked, its batch not yet activated */
 	FAIRWQ_POINT_BATCH_NEW,		/* a batch is to be made below this owner, or none */
-	FAIRWQ_POINT_BATCH_WAIT,	/* a flush of the batch begins, no lock yet */
+	FAIRWQ_POINT_BATCH_WAIT,	/* a flush of the batch begins, no spinlock yet */
 	FAIRWQ_POINT_DUMP_CHUNK,	/* some items are shown, the lock is dropped */
 	FAIRWQ_POINT_RESCHED,		/* a function has returned, others may run now */
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush reads where a work is */

@@ -7,7 +7,7 @@
  *   work          address of the item; at its end the work may be gone
  *   fn            function of the item
  *   wait          ns from queueing to the start; 0: the item was queued before
- *                 the event was on, or is in a burst behind its first
+ *                 the event was on, is in a burst behind its first, or is a task
  *   runner        number of the runner, as in the file "runners"
  *   run           ns in the function; 0: the item started before the event was on
  *
@@ -108,7 +108,7 @@ TRACE_EVENT(fairwq_batch,
 	TP_printk("pool=%s batch=%s %s", __get_str(pool), __get_str(batch), __get_str(event))
 );
 
-/* A runner was queued to the workqueue, or found nothing more to do: kick, idle. */
+/* A runner that was idle was queued to the workqueue, or goes idle: kick, idle. */
 TRACE_EVENT(fairwq_runner,
 	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner,
 		 const char *event),

@@ -604,11 +604,11 @@ static u64 reweigh(u64 lead, u32 old, u32 weight)
 }
 
 /**
- * fairwq_tree_set_weight - change what a leaf's turns cost it
- * @node: a leaf, eligible or not
+ * fairwq_tree_set_weight - change what turns cost a node
+ * @node: a leaf or a group, eligible or not
  * @weight: 1 to 10000
  *
- * The weight holds from the next turn on. What the leaf still owes for the last
+ * The weight holds from the next turn on. What the node still owes for the last
  * turn is counted by the new weight, too, and so is what it is still owed.
  */
 void fairwq_tree_set_weight(struct fairwq_node *node, u32 weight)

@@ -21,7 +21,7 @@
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
-/* Cost of a turn where every turn costs the same. */
+/* What a turn adds to vtime at the default weight, where every turn costs the same. */
 #define FAIRWQ_COST_TURN_SHIFT	20
 #define FAIRWQ_COST_TURN	BIT_ULL(FAIRWQ_COST_TURN_SHIFT)
 
@@ -34,8 +34,8 @@
 #define FAIRWQ_NR_RANKS		3
 
 /*
- * Largest debt. A node that looks further ahead of the clock is not ahead: the
- * virtual times have wrapped while it was idle.
+ * Largest debt. A node that looks further ahead of the clock is behind it, or
+ * the virtual times have wrapped while it was idle.
  */
 #define FAIRWQ_MAX_LEAD		BIT_ULL(52)
 
@@ -83,7 +83,7 @@ struct fairwq_node {
 	s64 behind;			/* lag behind the clock when it joined last, */
 					/* if turns were under way */
 	u16 early;			/* of @open, those charged before it joined last */
-	u16 most;			/* @open when it left first while behind; or 0 */
+	u16 most;			/* @open when it left, after it had joined without a lag */
 	u16 rest;			/* remainder that vtime lacks, in 1 / weight */
 	u32 stay;			/* changes when it joins, and with its weight */
 	u8 left;			/* @lap of its parent when it left last */

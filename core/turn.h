@@ -7,8 +7,9 @@
  *
  * The start of an item ends the one before it. fairwq_end_current() ends an
  * item behind which the runner has no other, or for whose end others are
- * parked; fairwq_waitlist_end_item() one of a serializer or limiter. For the
- * body of a loop no item is the current one: loop_item_fn().
+ * parked; fairwq_waitlist_end_item() one of a serializer or limiter, unless its
+ * turn goes on. For the body of a loop no item is the current one:
+ * loop_item_fn().
  *
  * Locking: pool->lock; an item of a burst starts under the lock of its
  * serializer.

@@ -13,7 +13,7 @@
  * b: as p, under inbox->lock
  * M: pool->mutex
  * K: runner->park_lock
- * A: atomic, or a lock-free list; the comment names the partners
+ * A: atomic; the comment says what it is for
  * R: only the worker that executes the runner
  *
  * Order: batch->flush_mutex or pool->mutex; the spinlock of a sequencer or of
@@ -68,13 +68,13 @@
  * (burst.c) a turn may have several items; it then shows the one that runs.
  */
 struct fairwq_turn {
-	struct fairwq_batch *batch;	/* P: kept by its in-flight count; NULL: no turn */
-	fairwq_func_t func;		/* P to begin, R while it lasts; either may read it */
+	struct fairwq_batch *batch;	/* P, R and tasks read: in flight in it; NULL: no turn */
+	fairwq_func_t func;		/* P to begin, R while it lasts; tasks read it, too */
 	struct fairwq_serializer *serializer; /* R, tasks read: to be told of its end */
 	u64 stamp;			/* as @func: time of queueing, ns; 0: not measured */
 	u64 number;			/* P: of this turn, in its pool */
 	bool timed;			/* P, R reads: its items are to be measured */
-	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS a turn */
+	bool quick;			/* P: its batch takes less than FAIRWQ_QUICK_NS an item */
 	bool slept;			/* R, P at the end: an item of it has slept */
 	u64 wait;			/* R: ns from @stamp to the start; 0: not measured */
 	struct fairwq_charge charge;	/* letters as in the struct */
@@ -114,7 +114,7 @@ struct fairwq_runner {
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R sets, others read by the barriers in turn.h: the work that runs, or ran last */
 	struct fairwq_work *current_work;
-	/* P to set, R reads: a burst must end, because a call waits for turns */
+	/* P to set, R reads: a burst must end: a call waits for it, or holds the others */
 	bool yield;
 	int cpu;			/* P: CPU that it ran on last */
 	struct fairwq_forker forker;	/* R, but for what its comments say */
@@ -175,7 +175,8 @@ struct fairwq_pool {
 
 /*
  * An inbox: where queue calls put the works of a batch, until a holder of
- * pool->lock finds its FIFO empty, and takes them over.
+ * pool->lock takes them over: when it finds the FIFO empty, or for a flush, a
+ * cancel or a dump.
  *
  * Invariant: @watched is set while @works is not empty. The call that sets it
  * looks at the batch under pool->lock soon. After that, the FIFO is not empty
@@ -186,8 +187,8 @@ struct fairwq_inbox {
 	bool watched;			/* B: a holder of pool->lock will look here again */
 	bool hurry;			/* B: a shutdown has ended the delays; set once */
 	unsigned int nr_in;		/* b: works that were queued here, ever; may wrap */
-	unsigned int nr_held;		/* b: works that will be: DELAYED, GRACE, TAKEN, HELD */
-	struct list_head works;		/* b: in queue order; empty or not is read without */
+	unsigned int nr_held;		/* B: works that will be: DELAYED, GRACE, TAKEN, HELD */
+	struct list_head works;		/* B: in queue order */
 	struct hlist_head delayed;	/* B: works whose timers are set, or have fired */
 };
 
@@ -241,7 +242,7 @@ struct fairwq_batch {
 	bool dropping;			/* p: disposed, to drop what waits; @paused for good */
 	bool reaped;			/* p: not in registry.batches any more; set once */
 	struct completion *flush;	/* P: waits for the turns of the other color, or NULL */
-	u64 done;			/* P: items that have ended */
+	u64 done;			/* P: items and stolen tasks that have ended */
 
 	struct fairwq_member member;	/* I: of flows, or all 0 */
 	struct mutex flush_mutex;	/* one flush at a time */

@@ -7,7 +7,7 @@
  *   0             the turn of waiter->what  the number of that turn; NO_TURN
  *                                           if a cancel takes the work out: see
  *                                           fairwq_waiters_drop_locked()
- *   a number      the end of that turn      completed, and off the list
+ *   a number      the end of its functions  completed, and off the list
  *
  * Once the work has its turn, only the number counts, because the function may
  * free the work.
@@ -56,7 +56,7 @@ void fairwq_waiter_add_locked(struct fairwq_batch *batch, struct fairwq_waiter *
 	list_add_tail(&waiter->node, &batch->pool->waits.works);
 }
 
-/* Complete the waiters for turn number @turn, which has ended. */
+/* Complete the waiters for turn number @turn, whose last function has returned. */
 void fairwq_waiters_done_locked(struct fairwq_pool *pool, u64 turn)
 {
 	struct fairwq_waiter *waiter, *next;

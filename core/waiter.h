@@ -10,7 +10,7 @@
 struct fairwq_batch;
 struct fairwq_pool;
 
-/* A waiter: a flush of one work, which waits for one turn to end; see waiter.c. */
+/* A waiter: a flush of one work, which waits for one run of it; see waiter.c. */
 struct fairwq_waiter {
 	struct list_head node;		/* P: in pool->waits.works */
 	const void *what;		/* I: the work */
@@ -28,7 +28,8 @@ struct fairwq_end_waiter {
 
 /* The calls that wait in a pool. P: pool->lock. */
 struct fairwq_waits {
-	struct list_head works;		/* P: flushes of one work each */
+	/* P: flushes of one work each; under a serializer's lock empty or not is read */
+	struct list_head works;
 	struct list_head batches;	/* P: calls that wait for batches to leave */
 };
 

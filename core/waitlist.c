@@ -9,8 +9,8 @@
  *                    \--> taken out by a cancel, or started by a burst
  *
  * A work that waits is LISTED. A runner ends its item by
- * fairwq_waitlist_end_item(). If a work is cancelled, or its item ends by a
- * completion, fairwq_waitlist_complete() tells the serializer.
+ * fairwq_waitlist_end_item(). If a work in flight is cancelled, or its item
+ * ends by a completion, fairwq_waitlist_complete() tells the serializer.
  *
  * One hold keeps the batch for all works of a run, which is works in a row that
  * are bound for one batch. The first one is HELD. So a queue call into a
@@ -18,10 +18,11 @@
  * for each item. If the batch has max_queued, each work is HELD, because the
  * held ones are counted.
  *
- * Serializers and limiters differ in two things only. One is the number that
- * may be in flight. The other is that a runner may go on with a serializer's
- * items (burst.c). A marker waits in the list for a flush. It is through when
- * nothing before it is in the list or in flight.
+ * Serializers and limiters differ in the number that may be in flight. Only
+ * where that is 1, a runner may go on with the next item (burst.c), an item may
+ * be the last, and a flush that would deadlock is seen. A marker waits in the
+ * list for a flush. It is through when nothing before it is in the list or in
+ * flight.
  *
  * Locking: a list is under one of the hashed locks below. Under that lock a
  * queue call claims the work and lists it, and the end of an item moves it from
@@ -30,8 +31,8 @@
  * because a cancel must take one before it can know whether the serializer
  * still exists.
  *
- * A shutdown that drops what waits sets @dropping. Then nothing is admitted any
- * more.
+ * A shutdown that drops what waits sets @dropping, unless the last item does
+ * it. Then nothing is admitted any more.
  *
  * Invariant: under the lock of a serializer, a work that is LISTED and names
  * that serializer is in its list.
@@ -109,7 +110,8 @@ static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *wor
 
 /*
  * Add @waiter to a work that is LISTED. Return: 1; -EDEADLK if the work waits
- * behind the caller's own item; or FAIRWQ_AGAIN: it is listed no more.
+ * behind the caller's own item, one at a time; or FAIRWQ_AGAIN: it is listed no
+ * more.
  */
 int fairwq_waitlist_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
@@ -409,7 +411,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	 * A CPU that sees this also sees what the item stored. Pairs with
 	 * fairwq_executing_runner(), park_at() and await_running(). Works that
 	 * are parked here are put back when the runner starts another item, or
-	 * has none. Models: tests/models/park.pml, disable.pml.
+	 * has none. Model: tests/models/burst.pml, without the parking.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */

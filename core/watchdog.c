@@ -54,7 +54,7 @@ struct look {
 	fairwq_func_t func;		/* of that item */
 	const char *batch;		/* its name, under rcu_read_lock() */
 	unsigned int ms;
-	unsigned int full_ms;		/* for so long no seat was left, and no turn began; or 0 */
+	unsigned int full_ms;		/* no seat is left, and for so long no turn began; or 0 */
 	unsigned long full_since;	/* jiffies: if so, when the last turn began */
 };
 
@@ -110,7 +110,7 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	look->batch = turn->batch->name;
 }
 
-/* Return for how many ms the pool has been full, and no turn has begun; or 0. */
+/* If the pool is full, return for how many ms no turn has begun; or 0. */
 unsigned int fairwq_full_ms_locked(const struct fairwq_pool *pool)
 {
 	lockdep_assert_held(&pool->lock);
@@ -158,7 +158,7 @@ static void report(struct fairwq_pool *pool, const struct look *look)
 		put_task_struct(look->task);
 	}
 	if (look->full_ms)
-		pr_warn("fairwq: pool %s: no seat is left for %u ms, and items wait\n",
+		pr_warn("fairwq: pool %s: no seat is left, and none of what waits began for %u ms\n",
 			pool->name, look->full_ms);
 }
 

@@ -39,7 +39,7 @@ static void serve_client(const char *name, struct greeting *g, int items)
 
 static int __init hello_init(void)
 {
-	const struct fairwq_pool_attrs attrs = { .max_active = 1 };
+	const struct fairwq_pool_attrs attrs = { .max_active = 1, .max_in_flight = 1 };
 
 	pool = fairwq_pool_create(&attrs, "hello");
 	if (IS_ERR(pool))

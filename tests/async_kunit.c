@@ -148,6 +148,28 @@ static void serializer_waits_for_the_end(struct kunit *test)
 	fairwq_serializer_destroy(&serial);
 }
 
+/* What a turn costs after its function is no run time, also if it has ended before that. */
+static void cost_is_no_run_time(struct kunit *test)
+{
+	struct fairwq_batch *a = mock_begin(test, 2);
+	struct async_item *item = async_item(test);
+	struct mock *mock = test->priv;
+	unsigned long average;
+	unsigned int i;
+
+	mock_open(test);
+	item->at_once = true;
+	item->cost = 60ULL * NSEC_PER_SEC;
+	for (i = 0; i < 8; i++) {
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
+		fairwq_batch_flush(a);
+	}
+	raw_spin_lock_irq(&mock->pool->lock);
+	average = ewma_fairwq_run_read(&a->stats->run_avg);
+	raw_spin_unlock_irq(&mock->pool->lock);
+	KUNIT_EXPECT_LT(test, average, (unsigned long)FAIRWQ_RUN_TIME_MAX_NS);
+}
+
 /* A turn that goes on counts in its limiter. */
 static void limiter_counts_it(struct kunit *test)
 {
@@ -341,7 +363,7 @@ static void standstill_at_the_limit_is_reported(struct kunit *test)
 	complete_all(&limited->go);
 	for (i = 0; i < 2; i++) {
 		mock_until(test, !mock_nr_begun(pool));
-		pr_info("# expect-splat begin pool limited: no seat is left for\n");
+		pr_info("# expect-splat begin pool limited: no seat is left\n");
 		/* No item runs now, so none is taken for hung. */
 		fairwq_set_hung_ms(pool, 1);
 		mock_until(test, standstill_told(pool));
@@ -379,7 +401,7 @@ static void full_pool_is_reported_when_an_item_waits(struct kunit *test)
 	msleep(20);
 	mock_tick(pool);
 	KUNIT_EXPECT_FALSE(test, standstill_told(pool));
-	pr_info("# expect-splat begin pool full: no seat is left for\n");
+	pr_info("# expect-splat begin pool full: no seat is left\n");
 	KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &next->work));
 	mock_until(test, standstill_told(pool));
 	fairwq_set_hung_ms(pool, FAIRWQ_DFL_HUNG_MS);
@@ -716,6 +738,7 @@ static struct kunit_case async_cases[] = {
 	KUNIT_CASE(runner_is_free_and_the_batch_is_not),
 	KUNIT_CASE(turn_may_be_completed_before_the_return),
 	KUNIT_CASE(serializer_waits_for_the_end),
+	KUNIT_CASE(cost_is_no_run_time),
 	KUNIT_CASE(limiter_counts_it),
 	KUNIT_CASE(pool_has_a_limit_of_its_own),
 	KUNIT_CASE(items_that_run_keep_the_limit),

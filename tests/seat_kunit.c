@@ -229,7 +229,7 @@ static void poller_fn(struct fairwq_work *work)
 	}
 }
 
-/* Nap for some microseconds, over and over, and use a CPU for longer than that in between. */
+/* Nap for some microseconds, over and over, and use a CPU for much longer in between. */
 static void napper_fn(struct fairwq_work *work)
 {
 	struct poller *poller = container_of(work, struct poller, work);
@@ -238,7 +238,7 @@ static void napper_fn(struct fairwq_work *work)
 
 	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
 		usleep_range(10, 20);
-		end = ktime_get_ns() + 100 * NSEC_PER_USEC;
+		end = ktime_get_ns() + 2 * NSEC_PER_MSEC;
 		while (ktime_get_ns() < end)
 			cond_resched();
 		poller->timed_out = mock_bound_reached(&bound);

@@ -46,7 +46,7 @@ byte first = 1;				/* that waits; ITEMS: none does */
 byte pushed = NONE;			/* the item that is in the batch */
 bool in_turn = true;			/* turn->batch is set */
 byte number = 1;			/* turn->number */
-byte awaited;				/* waiter->turn, in pool->waiters */
+byte awaited;				/* waiter->turn, in pool->waits.works */
 bool told;				/* waiter->done */
 bool barrier;				/* batch->flush */
 

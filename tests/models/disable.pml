@@ -41,7 +41,7 @@ bool inbox;			/* in inbox->works, under inbox->lock */
 /* Under pool->lock. */
 bool fifo;			/* in batch->fifo */
 bool in_turn;			/* turn->batch of the runner is set */
-bool awaited;			/* this turn, by a waiter in pool->waiters */
+bool awaited;			/* this turn, by a waiter in pool->waits.works */
 
 byte runs;
 bool inside;			/* the function runs */

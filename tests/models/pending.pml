@@ -13,10 +13,10 @@
  *	the function is called once for each call that returned 1;
  *	a work is in no list twice.
  *
- * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_claim_taken(),
- *	after the cmpxchg() that has failed.
- * Broken NO_MB_REFUSED (invalid end state): no smp_mb() in
- *	fairwq_unless_pending().
+ * Broken NO_MB_CLAIM (invalid end state): no smp_mb() in fairwq_is_pending(),
+ *	where fairwq_claim_taken() calls it.
+ * Broken NO_MB_REFUSED (invalid end state): no smp_mb() there, where
+ *	fairwq_unless_pending() does.
  * Broken XCHG_RELEASE (invalid end state): the xchg() in fairwq_start_item() is
  *	a release only, as is the unlock after it.
  * Broken PENDING_AFTER (invalid end state): the work is pending until the

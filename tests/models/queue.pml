@@ -44,7 +44,7 @@ bool eligible;				/* batch->node is in pool->tree */
 bool idle[2] = true;			/* on crew.idle */
 bool kicked[2];				/* runner->work is queued */
 bool runs[ITEMS], taken[ITEMS];		/* for the properties */
-byte nr_quick;				/* pool->nr_quick */
+byte nr_quick;				/* pool->crew.nr_quick */
 bool ticking;				/* the timer is due at the next tick */
 byte patience = 2;			/* ticks until an item is late */
 

@@ -25,7 +25,7 @@
  *	slept in this turn;
  *	a turn is taken only if no more than max_active runners are active, or
  *	all others of them have slept;
- *	pool->hungry is set iff fewer are active.
+ *	crew.hungry is set iff fewer are active.
  *
  * Broken NO_TICK (invalid end state): nothing finds an item that sleeps.
  * Broken TICK_QUIET (invalid end state): one that does kicks no runner.
@@ -35,7 +35,7 @@
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
  * Broken SLEPT_STAYS (assertion): the end of a turn does not lower nr_slept.
- * Broken MAX_UNSAID (assertion): a new max_active does not update pool->hungry.
+ * Broken MAX_UNSAID (assertion): a new max_active does not update crew.hungry.
  */
 #define RUNNERS	4
 #define ITEMS	2		/* of batch B */
@@ -51,7 +51,7 @@ bool joins[RUNNERS];		/* runner->nr_blocks is not 0 */
 bool slept[RUNNERS];		/* runner->lost_at is not 0 */
 byte nr_active, nr_slept;
 byte max_active = 1;
-bool hungry = true;		/* pool->hungry */
+bool hungry = true;		/* crew.hungry */
 bool item_a;			/* is queued */
 byte task = PRIVATE;
 byte queued;			/* items of batch B */
@@ -84,14 +84,14 @@ inline unlock()
 	assert(hungry == (nr_active < max_active))
 }
 
-/* as update_seats_locked() does */
+/* fairwq_seat_update_locked() */
 inline count_active(n)
 {
 	nr_active = nr_active + n;
 	hungry = (nr_active < max_active)
 }
 
-/* fairwq_seat_set_asleep_locked() */
+/* set_asleep_locked() in core/seat.c */
 inline set_asleep(me, how)
 {
 	nr_slept = nr_slept + (!how) - (how && slept[me]);
@@ -222,7 +222,7 @@ inline forking(me, r)
 	if
 	/* take_back() */
 	:: d_step { task == PRIVATE || task == PROMOTED -> task = DONE }
-	:: task == DONE					/* spin_for() */
+	:: task == DONE					/* await_stolen() */
 	:: task == BEGUN -> await_done(me, r)
 	fi;
 	atomic { mutex = mutex && !holds; holds = false; over = true }
