@@ -295,13 +295,22 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 	batch_new_head_locked(batch);
 }
 
-/* Put an item that was parked, or a part of one, at the head of the FIFO. */
+/*
+ * Put an item that was parked, or a part of one, at the head of the FIFO. An
+ * item comes behind the parts that are there, because those need no place.
+ */
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
+	struct list_head *at = &batch->fifo;
+
 	lockdep_assert_held(&batch->pool->lock);
 
+	if (!fairwq_is_of_item(work))
+		while (!list_is_last(at, &batch->fifo) &&
+		       fairwq_is_of_item(list_entry(at->next, struct fairwq_work, node)))
+			at = at->next;
 	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
-	list_add(&work->node, &batch->fifo);
+	list_add(&work->node, at);
 	batch_new_head_locked(batch);
 }
 
@@ -452,13 +461,14 @@ void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	unsigned int flags = work->flags;
+	bool parked = was_parked(work);
 
 	lockdep_assert_held(&batch->pool->lock);
 
 	count_out_locked(batch, work);
-	batch->nr_parked -= was_parked(work);
 	work->flags &= FAIRWQ_WORK_OWN;
 	batch_new_head_locked(batch);
+	batch->nr_parked -= parked;
 	if (flags & FAIRWQ_WORK_COUNTED)
 		fairwq_fifo_turn_over_locked(batch, !!(flags & FAIRWQ_WORK_COLOR));
 	else

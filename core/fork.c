@@ -153,7 +153,7 @@ static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
 	struct fairwq_pool *pool = runner->pool;
 
-	guard(raw_spinlock_irqsave)(&pool->lock);
+	guard(fairwq_kick)(pool);	/* it leaves its place to others of the batch */
 	if (!atomic_long_read(&task->work.data)) {
 		pool->tally.counter[FAIRWQ_STOLEN]++;
 		return false;

@@ -557,24 +557,38 @@ static void promoted_go(struct kunit *test, struct forking *x)
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* Run promote_behind_a_gate() until its task is promoted. Return: X. */
-static struct forking *promoted_begin(struct kunit *test)
+/* Return an X for promoted_begin(), whose batch has @attrs. It is not queued yet. */
+static struct forking *promoting_new(struct kunit *test, const struct fairwq_batch_attrs *attrs)
 {
-	const struct fairwq_batch_attrs attrs = { .prio = FAIRWQ_PRIO_HIGH };
-	const struct fairwq_batch_attrs small = { .max_queued = 1 };
+	const struct fairwq_batch_attrs high = { .prio = FAIRWQ_PRIO_HIGH };
 	struct mock *mock = test->priv;
 	struct forking *x;
 
 	mock->max_in_flight = 1;	/* no more: the gate holds its runner */
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = forking(test, kept_batch(test, "x", &small), promote_behind_a_gate);
-	x->high = kept_batch(test, "high", &attrs);
+	x = forking(test, kept_batch(test, "x", attrs), promote_behind_a_gate);
+	x->high = kept_batch(test, "high", &high);
 	x->gate = mock_gate_new(test);
 	promoting = x;
+	return x;
+}
+
+/* Run promote_behind_a_gate() until its task is promoted. */
+static void promoting_run(struct kunit *test, struct forking *x)
+{
 	fairwq_test_set_hook(gate_hook);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
 	mock_await(test, &x->ready);
 	fairwq_test_set_hook(NULL);
+}
+
+/* Make such an X, and run it. The batch takes one item at a time. */
+static struct forking *promoted_begin(struct kunit *test)
+{
+	const struct fairwq_batch_attrs small = { .max_queued = 1 };
+	struct forking *x = promoting_new(test, &small);
+
+	promoting_run(test, x);
 	return x;
 }
 
@@ -691,6 +705,34 @@ static void batch_at_its_limit_keeps_its_tasks(struct kunit *test)
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_EQ(test, FIB, x->result);
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_PROMOTED));
+}
+
+/* A work that was put back waits for a place. A task that has one does not wait behind it. */
+static void task_may_begin_before_a_work_put_back(struct kunit *test)
+{
+	const struct fairwq_batch_attrs two = { .max_active = 2 };
+	const struct fairwq_pool_attrs one = { .max_active = 1 };
+	struct mock_gate *parked = mock_gate_new(test);
+	struct fairwq_pool *elsewhere;
+	struct forking *x;
+
+	elsewhere = fairwq_pool_create(&one, "elsewhere");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(elsewhere));
+	KUNIT_ASSERT_EQ(test, 1, mock_pool_queue(elsewhere, &parked->work));
+	mock_await(test, &parked->entered);
+	x = promoting_new(test, &two);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &parked->work));
+	mock_until(test, READ_ONCE(x->batch->nr_parked) == 1);
+	promoting_run(test, x);
+	complete_all(&parked->open);
+	mock_until(test, mock_state(&parked->work) == FAIRWQ_STATE_QUEUED);
+	raw_spin_lock_irq(&x->batch->pool->lock);
+	KUNIT_EXPECT_TRUE(test, fairwq_node_eligible(&x->batch->node));
+	raw_spin_unlock_irq(&x->batch->pool->lock);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&parked->runs));
+	promoted_go(test, x);
+	KUNIT_EXPECT_EQ(test, 2, atomic_read(&parked->runs));
+	fairwq_pool_destroy(elsewhere);
 }
 
 static void task_takes_no_room_in_the_queue(struct kunit *test)
@@ -1822,6 +1864,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(join_takes_a_task_back_from_a_paused_batch),
 	KUNIT_CASE(cancel_of_the_batch_leaves_a_task_to_its_join),
 	KUNIT_CASE(batch_at_its_limit_keeps_its_tasks),
+	KUNIT_CASE(task_may_begin_before_a_work_put_back),
 	KUNIT_CASE(task_takes_no_room_in_the_queue),
 	KUNIT_CASE(pause_and_cancel_lose_no_task),
 	KUNIT_CASE(disposed_batch_ends_when_its_item_has_joined),

@@ -235,14 +235,15 @@ static void update(struct sim *sim, struct sim_client *client)
 /* Tell the judge the state of @client, as an observer from outside sees it. */
 static void show(struct sim *sim, const struct sim_client *client)
 {
-	unsigned int begun = client->running + client->parked, most = client->attrs.max_active;
 	bool busy = is_endless(client) || client->outstanding;
-	bool waits = is_endless(client) || client->outstanding > begun;
+	bool waits = is_endless(client) ||
+		     client->outstanding > client->running + client->parked;
+	unsigned int most = client->attrs.max_active;
 
 	if (client->attrs.serial)
 		most = 1;
 	judge_set_state(sim->judge, client->id, busy && !client->paused,
-			waits && (!most || begun < most) && !client->paused);
+			waits && (!most || client->running < most) && !client->paused);
 }
 
 /* Sort the pushed items of all clients. */
