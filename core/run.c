@@ -182,11 +182,9 @@ static bool is_redundant_locked(const struct fairwq_runner *runner)
 	       fairwq_seat_soon_free_locked(pool);
 }
 
-/* Check whether @runner is one more than there are seats. */
-static bool is_surplus_locked(const struct fairwq_runner *runner)
+/* Check whether more runners are active than may be. */
+static bool is_surplus_locked(const struct fairwq_pool *pool)
 {
-	const struct fairwq_pool *pool = runner->pool;
-
 	lockdep_assert_held(&pool->lock);
 
 	return pool->crew.nr_active > pool->crew.seats && !fairwq_seat_may_exceed_locked(pool, 1);
@@ -211,7 +209,7 @@ static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until
 			pool->tally.counter[FAIRWQ_REQUEUES]++;
 			return false;
 		}
-		if (!has_work || is_surplus_locked(runner) || is_redundant_locked(runner)) {
+		if (!has_work || is_surplus_locked(pool) || is_redundant_locked(runner)) {
 			fairwq_seat_leave_locked(runner);
 			return false;
 		}

@@ -43,7 +43,7 @@ struct fairwq_crew {
 
 	unsigned int max_active;	/* p: a hint for a burst */
 	unsigned int nr_asleep;		/* P: runners whose item sleeps, without a seat */
-	unsigned int nr_slept;		/* P: of @nr_active: the item has slept, and goes on */
+	unsigned int nr_napping;	/* P: of @nr_active: those with @naps */
 	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of all three */

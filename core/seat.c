@@ -15,8 +15,13 @@
  * back when it says that it goes on, when asleep.c finds that, or when it ends.
  * It must not wait for that: all that have seats may wait for a lock that it
  * holds. If that makes one too many, the next runner that ends a turn goes
- * idle, unless all others are at items that have slept. What these do from nap
- * to nap is short, as a rule, and they may never leave a seat free.
+ * idle.
+ *
+ * Items that nap have seats for a moment each, and together they may have all
+ * of them at each moment. So beside such items a runner that ends a turn takes
+ * another one, unless more than twice as many are active as there are seats;
+ * and if no turn has begun for a tick, one does. An item naps until it has not
+ * slept for a whole tick.
  *
  * What a turn costs under fair time is the time with a seat; and what it had of
  * a CPU without one, if only a tick could find that it goes on.
@@ -104,7 +109,8 @@ void fairwq_seat_update_locked(struct fairwq_pool *pool)
 
 /*
  * Check whether a turn may begin though no seat is free, because all items that
- * run have slept. @mine is 1 for a turn of a runner that is active, else 0.
+ * run nap. @mine is 1 for a turn of a runner that is active, else 0.
+ * Model: tests/models/seat.pml.
  */
 bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int mine)
 {
@@ -113,7 +119,8 @@ bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int 
 
 	lockdep_assert_held(&pool->lock);
 
-	return others == crew->nr_slept && others + crew->nr_asleep < room_locked(pool);
+	return others == crew->nr_napping && others + crew->nr_asleep < room_locked(pool) &&
+	       ((mine && others < 2 * crew->seats) || time_after(jiffies, crew->began_at));
 }
 
 /* ---- a seat is taken, and left ----------------------------------------- */
@@ -143,9 +150,6 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
  * idle, one is made, which begins by itself. If there is no memory, the next
  * tick tries again.
  *
- * Items that nap may leave no seat free at any moment, and wait for one that
- * has not begun. So if none has begun for a tick, one may.
- *
  * Return: the runner, for fairwq_kick_send(); or NULL.
  */
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
@@ -154,8 +158,7 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 
 	lockdep_assert_held(&pool->lock);
 
-	if (pool->crew.nr_active >= pool->crew.seats &&
-	    !(time_after(jiffies, pool->crew.began_at) && fairwq_seat_may_exceed_locked(pool, 0)))
+	if (pool->crew.nr_active >= pool->crew.seats && !fairwq_seat_may_exceed_locked(pool, 0))
 		return NULL;
 	timer_reduce(&pool->watch.tick, jiffies);
 	runner = idle_runner_locked(pool);
@@ -271,6 +274,22 @@ static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
 	fairwq_seat_update_locked(pool);
 }
 
+/* Set for how many looks of the timer the item of a runner that has a seat still naps. */
+static void set_naps_locked(struct fairwq_runner *runner, u8 naps)
+{
+	lockdep_assert_held(&runner->pool->lock);
+
+	runner->pool->crew.nr_napping += !!naps - !!runner->naps;
+	runner->naps = naps;
+}
+
+/* The timer looks: an item that has not slept for a whole tick does not nap any more. */
+void fairwq_seat_age_locked(struct fairwq_runner *runner)
+{
+	if (runner->naps)
+		set_naps_locked(runner, runner->naps - 1);
+}
+
 /*
  * The item sleeps, or says that it will: the runner loses its seat, unless it
  * has lost it already.
@@ -282,7 +301,7 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 	fairwq_seat_not_quick_locked(runner);
 	if (!runner->seated)
 		return;
-	runner->pool->crew.nr_slept -= !!runner->lost_at;
+	set_naps_locked(runner, 0);
 	runner->lost_at = fairwq_clock();
 	set_asleep_locked(runner, true);
 }
@@ -298,8 +317,8 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 		return;
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
-	runner->pool->crew.nr_slept++;
 	set_asleep_locked(runner, false);
+	set_naps_locked(runner, 2);
 	timer_reduce(&runner->pool->watch.tick, jiffies);
 }
 
@@ -314,7 +333,7 @@ void fairwq_seat_slept_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&runner->pool->lock);
 
 	fairwq_seat_regain_locked(runner);
-	runner->pool->crew.nr_slept--;
+	set_naps_locked(runner, 0);
 	runner->lost_at = 0;
 	if (turn->charge.took)
 		turn->charge.took = max_t(s64, turn->charge.took - runner->away, 1);

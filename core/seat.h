@@ -20,6 +20,7 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner);
 void fairwq_seat_slept_locked(struct fairwq_runner *runner);
 void fairwq_seat_update_locked(struct fairwq_pool *pool);
 void fairwq_seat_not_quick_locked(struct fairwq_runner *runner);
+void fairwq_seat_age_locked(struct fairwq_runner *runner);
 bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool);
 bool fairwq_seat_is_full_locked(const struct fairwq_pool *pool);
 bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int mine);

@@ -106,6 +106,7 @@ struct fairwq_runner {
 	raw_spinlock_t park_lock;	/* of @parked; inside any pool's lock */
 	struct list_head parked;	/* K, R reads if empty: works that wait for current_work */
 	bool seated;			/* p: has a seat; a hint for a burst */
+	u8 naps;			/* P: looks of the timer until it counts as computing */
 	struct task_struct *task;	/* P, R reads: worker that executes it, unless idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
 	u64 lost_at;			/* P: clock, ns: it lost its seat in this turn; or 0 */

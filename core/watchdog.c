@@ -8,6 +8,8 @@
  *                 run for a whole tick          more
  *                 an item that sleeps, or has   takes its seat, or gives it back,
  *                 woken up                      if nothing else does: asleep.c
+ *                 an item that has not slept    does not count it as one that
+ *                 for a whole tick              naps any more: seat.c
  *                 that work waits, and a seat   kicks a runner
  *                 is free
  *                 an item that has run for      reports it
@@ -99,6 +101,7 @@ static void look_at_locked(struct fairwq_runner *runner, struct look *look)
 	if (turn->quick && time_after(jiffies, started + 1))
 		fairwq_seat_not_quick_locked(runner);
 	fairwq_asleep_look_locked(runner);
+	fairwq_seat_age_locked(runner);
 	if (look->task || runner->reported == started ||
 	    !is_long_ago_locked(runner->pool, started) ||
 	    reported_just_now_locked(runner->pool))

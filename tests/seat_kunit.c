@@ -15,8 +15,7 @@ static struct {
 	atomic_t asleep, spinning, ended;
 	struct completion wake;		/* ends all sleeps */
 	atomic_t stop;			/* so many may end their spin */
-	atomic_t polling, fresh;	/* items that have begun */
-	bool over;			/* ends fresh_fn() */
+	atomic_t polling;		/* poller_fn() that have begun */
 } hall;
 
 struct sleeper {
@@ -236,6 +235,7 @@ static void napper_fn(struct fairwq_work *work)
 	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 	u64 end;
 
+	atomic_inc(&hall.polling);
 	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
 		usleep_range(10, 20);
 		end = ktime_get_ns() + 2 * NSEC_PER_MSEC;
@@ -291,6 +291,7 @@ static void item_runs_beside_many_that_nap(struct kunit *test)
 		fairwq_work_init(&napper[i].work, napper_fn);
 		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &napper[i].work));
 	}
+	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.polling) == NAPPERS));
 	fairwq_work_init_onstack(&stopper.work, stopper_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &stopper.work));
 	fairwq_work_flush(&stopper.work);
@@ -388,46 +389,29 @@ static void standstill_of_pollers_is_reported(struct kunit *test)
 	mock_until(test, READ_ONCE(mock->log.nr) == 1);
 }
 
-static void fresh_fn(struct fairwq_work *work)
-{
-	atomic_inc(&hall.fresh);
-	while (!READ_ONCE(hall.over))
-		cond_resched();
-}
-
-/*
- * Items that have slept run on. Beside them other ones begin one at a time,
- * until enough of those that have slept have ended.
- */
+/* Items that have slept run on. Until enough of them have ended, no other one begins. */
 static void seats_are_as_many_as_ever(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
-	struct fairwq_work *fresh = kunit_kcalloc(test, 3, sizeof(*fresh), GFP_KERNEL);
 	struct sleeper *sleeper = sleepers(test, 6);
 	struct mock *mock = test->priv;
 	unsigned int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, fresh);
 	for (i = 0; i < 6; i++)
 		sleeper[i].spins = true;
 	queue_sleepers(test, a, sleeper, 6);
 	mock_until(test, READ_ONCE(mock->pool->crew.nr_asleep) == 6);
 	complete_all(&hall.wake);
 	mock_until(test, atomic_read(&hall.spinning) == 6);
-	for (i = 0; i < 3; i++) {
-		fairwq_work_init(&fresh[i], fresh_fn);
-		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &fresh[i]));
-	}
-	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.fresh)));
-	atomic_set(&hall.stop, 5);	/* one goes on */
-	mock_until(test, atomic_read(&hall.ended) == 5);
-	spin_for(20, atomic_read(&hall.fresh) > 1);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.fresh));
-	atomic_set(&hall.stop, 1);
-	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.fresh) == 2));
-	WRITE_ONCE(hall.over, true);
+	mock_until(test, READ_ONCE(mock->pool->crew.nr_active) == 6);
+	mock_until(test, !READ_ONCE(mock->pool->crew.nr_napping));
+	mock_queue(test, a, 'a', 1);
+	atomic_set(&hall.stop, 4);	/* two go on */
+	mock_until(test, atomic_read(&hall.ended) == 4);
+	spin_for(20, READ_ONCE(mock->log.nr));
+	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	wake_up_all_of(sleeper, 6);
-	fairwq_batch_flush(a);
+	mock_until(test, READ_ONCE(mock->log.nr));
 }
 
 /* An item that sleeps counts in max_active of its batch, and others run meanwhile. */

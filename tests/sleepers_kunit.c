@@ -28,6 +28,7 @@ struct sleeper {
 static struct {
 	struct sleeper client[2];
 	atomic_t asleep, running, most, ended;
+	atomic_t most_asleep;
 	struct completion wake;
 	bool stop;
 } hall;
@@ -205,12 +206,18 @@ static void quiet_client_waits_no_longer(struct kunit *test)
 
 /* ---- what counts as asleep ------------------------------------------------- */
 
+/* Count one more in @nr, and note in @most how many there were. */
+static void note_one(atomic_t *nr, atomic_t *most)
+{
+	int now = atomic_inc_return(nr), old = atomic_read(most);
+
+	while (old < now && !atomic_try_cmpxchg(most, &old, now))
+		;
+}
+
 static void note_running(void)
 {
-	int now = atomic_inc_return(&hall.running), most = atomic_read(&hall.most);
-
-	while (most < now && !atomic_try_cmpxchg(&hall.most, &most, now))
-		;
+	note_one(&hall.running, &hall.most);
 }
 
 static void computing_fn(struct fairwq_work *work)
@@ -251,6 +258,45 @@ static void preempted_item_keeps_its_seat(struct kunit *test)
 		mock_caller_end(test, hog[i]);
 	fairwq_pool_flush(pool);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
+}
+
+static void nap_fn(struct fairwq_work *work)
+{
+	note_one(&hall.asleep, &hall.most_asleep);
+	usleep_range(10, 20);
+	atomic_dec(&hall.asleep);
+	note_running();
+	mock_burn(6ULL * TICK_NSEC);
+	atomic_dec(&hall.running);
+	atomic_inc(&hall.ended);
+}
+
+#define NAPS	40U
+#define NAP_SEATS	2
+
+/*
+ * An item that has slept once is no excuse for others to begin beside it for as
+ * long as it runs. No more run than may begin while the most of them sleep.
+ */
+static void items_that_slept_once_keep_to_the_seats(struct kunit *test)
+{
+	struct fairwq_pool *pool = pool_new(test, &(struct fairwq_pool_attrs){
+		.max_active = NAP_SEATS });
+	struct fairwq_work *work = kunit_kcalloc(test, NAPS, sizeof(*work), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, work);
+	for (i = 0; i < NAPS; i++) {
+		fairwq_work_init(&work[i], nap_fn);
+		KUNIT_EXPECT_EQ(test, 1, mock_pool_queue(pool, &work[i]));
+	}
+	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.ended) == NAPS));
+	fairwq_pool_flush(pool);
+	kunit_info(test, "of %u items %d ran at once, and %d slept at once\n", NAPS,
+		   atomic_read(&hall.most), atomic_read(&hall.most_asleep));
+	/* Two may begin until those that run have not slept for a whole tick. */
+	KUNIT_EXPECT_LE(test, atomic_read(&hall.most),
+			NAP_SEATS + atomic_read(&hall.most_asleep) + 2);
 }
 
 #define HERD	(MOCK_WATCHED ? 40U : 100U)
@@ -306,6 +352,7 @@ static struct kunit_case sleepers_cases[] = {
 	KUNIT_CASE(burn_after_a_sleep_is_paid),
 	KUNIT_CASE(quiet_client_waits_no_longer),
 	KUNIT_CASE(preempted_item_keeps_its_seat),
+	KUNIT_CASE(items_that_slept_once_keep_to_the_seats),
 	KUNIT_CASE(seats_are_no_more_beside_a_herd),
 	{ }
 };

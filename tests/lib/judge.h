@@ -197,7 +197,10 @@ static inline void judge_see_children(struct judge *judge, const struct fairwq_n
 /* Return how many turns may be under way. */
 static inline unsigned int judge_in_flight(const struct fairwq_pool *pool)
 {
-	return pool->crew.max_active + pool->crew.nr_asleep + pool->crew.nr_async;
+	const struct fairwq_crew *crew = &pool->crew;
+
+	/* Items that have slept go on beside others. */
+	return max(crew->max_active, crew->nr_active) + crew->nr_asleep + crew->nr_async;
 }
 
 /* Begin a window with this look. */

@@ -2,7 +2,7 @@
 /*
  * Seats. A runner whose item waits in a join gives its seat away, and takes it
  * back without a check. So does one whose item sleeps, when the scheduler says
- * so, or a tick finds it: at any moment here. If all that are active have
+ * so, or a tick finds it: at any moment here. If all that are active have just
  * slept, one more may begin.
  * core/seat.c, core/asleep.c; promote_oldest(), take_back() and await_stolen()
  * in core/fork.c, runner_next_locked() in core/run.c.
@@ -21,10 +21,10 @@
  *
  * Holds:
  *	all items and the task end;
- *	nr_active is as in the table, and nr_slept counts those of it that have
- *	slept in this turn;
+ *	nr_active is as in the table, and nr_napping counts those of it that
+ *	have just slept;
  *	a turn is taken only if no more than max_active runners are active, or
- *	all others of them have slept;
+ *	all others of them have just slept;
  *	crew.hungry is set iff fewer are active.
  *
  * Broken NO_TICK (invalid end state): nothing finds an item that sleeps.
@@ -34,7 +34,7 @@
  *	for a seat.
  * Broken SURPLUS_STAYS (assertion): a runner takes a turn while more than
  *	max_active runners are active.
- * Broken SLEPT_STAYS (assertion): the end of a turn does not lower nr_slept.
+ * Broken NAPS_STAY (assertion): the end of a turn does not lower nr_napping.
  * Broken MAX_UNSAID (assertion): a new max_active does not update crew.hungry.
  */
 #define RUNNERS	4
@@ -48,13 +48,15 @@ bool idle[RUNNERS] = true;	/* on crew.idle */
 bool kicked[RUNNERS];		/* runner->work is queued */
 bool asleep[RUNNERS];		/* without a seat: not runner->seated */
 bool joins[RUNNERS];		/* runner->nr_blocks is not 0 */
-bool slept[RUNNERS];		/* runner->lost_at is not 0 */
-byte nr_active, nr_slept;
+bool naps[RUNNERS];		/* runner->naps is not 0 */
+byte nr_active, nr_napping;
 byte max_active = 1;
 bool hungry = true;		/* crew.hungry */
 bool item_a;			/* is queued */
 byte task = PRIVATE;
 byte queued;			/* items of batch B */
+
+bool late;			/* no turn has begun for a tick */
 
 /* For the properties. */
 bool sleeps[RUNNERS];		/* the task of the item sleeps */
@@ -65,10 +67,10 @@ bool mutex, waits;		/* mutex is held; the task waits for batch B */
 #define eligible_a	(item_a || task == PROMOTED)
 #define any_idle	(idle[0] || idle[1] || idle[2] || idle[3])
 #define is_active(r)	(!idle[r] && !asleep[r])
-#define is_back(r)	(slept[r] && !asleep[r])
-#define nr_back		(is_back(0) + is_back(1) + is_back(2) + is_back(3))
+#define loses(r)	(sleeps[r] && is_active(r) && !joins[r])
 /* fairwq_seat_may_exceed_locked() */
-#define may_exceed(mine) (nr_active - mine == nr_slept)
+#define may_exceed(mine) (nr_active - mine == nr_napping && \
+			 (late || (mine && nr_active - 1 < 2 * max_active)))
 #ifdef SURPLUS_STAYS
 #define may_stay	true
 #else
@@ -80,7 +82,7 @@ inline unlock()
 {
 	assert(nr_active == is_active(0) + is_active(1) + is_active(2) +
 			    is_active(3));
-	assert(nr_slept == nr_back);
+	assert(nr_napping == naps[0] + naps[1] + naps[2] + naps[3]);
 	assert(hungry == (nr_active < max_active))
 }
 
@@ -94,8 +96,8 @@ inline count_active(n)
 /* set_asleep_locked() in core/seat.c */
 inline set_asleep(me, how)
 {
-	nr_slept = nr_slept + (!how) - (how && slept[me]);
-	slept[me] = true;
+	nr_napping = nr_napping + (!how) - naps[me];
+	naps[me] = !how;
 	asleep[me] = how;
 	count_active(1 - 2 * how)
 }
@@ -134,10 +136,10 @@ inline runner_next(me, r)
 		:: else
 		fi;
 #endif
-#ifndef SLEPT_STAYS
-		nr_slept = nr_slept - slept[me];
+#ifndef NAPS_STAY
+		nr_napping = nr_napping - naps[me];
 #endif
-		slept[me] = false;
+		naps[me] = false;
 		if
 		:: !may_stay || (!eligible_a && !queued) ->
 			idle[me] = true;	/* fairwq_seat_leave_locked() */
@@ -146,7 +148,8 @@ inline runner_next(me, r)
 		:: may_stay && item_a -> what = ITEM_A; item_a = false
 		:: may_stay && queued -> what = ITEM_B; queued--
 		fi;
-		assert(!what || nr_active <= max_active || nr_active - 1 == nr_back);
+		assert(!what || nr_active <= max_active || may_exceed(1));
+		late = late && !what;
 		kick(r);
 		unlock()
 	}
@@ -177,20 +180,43 @@ inline sleep(me)
 /* fairwq_asleep_look_locked(), lose_fn() and goes_on(): at any moment. */
 proctype tick(byte me)
 {
-	byte r;
+	byte r, o;
 
 end:	do
 #ifndef NO_TICK
-	:: atomic { sleeps[me] && is_active(me) && !joins[me] ->
+	:: atomic { loses(me) ->
 		set_asleep(me, true);
 #ifndef TICK_QUIET
 		kick(r);
 #endif
 		unlock() }
 #endif
+#if !defined(NO_TICK) && !defined(TICK_QUIET)
+	/* goes_on(), and the rest of sleeps() of the task before, in one section */
+	:: atomic { asleep[me] && !sleeps[me] && !joins[me] &&
+		    (loses(0) || loses(1) || loses(2) || loses(3)) ->
+		if
+		:: loses(0) -> o = 0
+		:: loses(1) -> o = 1
+		:: loses(2) -> o = 2
+		:: loses(3) -> o = 3
+		fi;
+		set_asleep(me, false);
+		set_asleep(o, true);
+		o = 0;
+		kick(r);
+		unlock() }
+	/* No turn has begun for a tick. */
+	:: atomic { !me && nr_active && (!late || (nr_active >= max_active &&
+		    may_exceed(0) && any_idle && (queued || eligible_a))) ->
+		late = true;
+		kick(r);
+		unlock() }
+#endif
 	:: atomic { asleep[me] && !sleeps[me] && !joins[me] ->
 		set_asleep(me, false);
 		unlock() }
+	:: atomic { naps[me] -> naps[me] = false; nr_napping-- }
 	od
 }
 
