@@ -76,6 +76,7 @@ struct share {
 	atomic_t running;		/* items of the first client that run */
 	bool alone;			/* the first client runs one item at a time */
 	atomic64_t left;		/* ns of items that the try has left */
+	bool begun;			/* no client is held any more: from here on items count */
 	bool over;
 	struct completion done;
 	struct judge *judge;
@@ -293,6 +294,10 @@ static void share_fn(struct fairwq_work *work)
 		atomic_dec(&share->running);
 	if (READ_ONCE(share->over))
 		return;
+	if (!READ_ONCE(share->begun)) {
+		share_queue_next(client, work);
+		return;
+	}
 	atomic64_add(counts, &client->sum_turns);
 	atomic64_add(counts ? length : 0, &client->sum_length);
 	if (atomic64_sub_return(length, &share->left) < 0) {
@@ -386,6 +391,7 @@ static void share_run(struct kunit *test, struct share *share)
 
 	for (i = 0; i < share->nr; i++)
 		fairwq_batch_resume(share->client[i].batch);
+	WRITE_ONCE(share->begun, true);
 	mock_await(test, &share->done);
 }
 
@@ -894,6 +900,7 @@ static void wait_does_not_feed_itself(struct kunit *test)
 	for (i = 0; i < 3; i++)
 		fairwq_batch_resume(share->client[i].batch);
 	fairwq_batch_resume(batch);
+	WRITE_ONCE(share->begun, true);
 	for (i = 0; i < 5; i++) {
 		reinit_completion(&later->ran);
 		reinit_completion(&later->done);
