@@ -151,17 +151,24 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  */
 static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
+	struct fairwq_batch *batch = runner->turn.batch;
 	struct fairwq_pool *pool = runner->pool;
+	unsigned long flags;
 
-	guard(fairwq_kick)(pool);	/* it leaves its place to others of the batch */
+	raw_spin_lock_irqsave(&pool->lock, flags);
 	if (!atomic_long_read(&task->work.data)) {
 		pool->tally.counter[FAIRWQ_STOLEN]++;
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
 		return false;
 	}
 	list_del(&task->work.node);
-	fairwq_fifo_removed_locked(runner->turn.batch, &task->work);
+	fairwq_fifo_removed_locked(batch, &task->work);
 	atomic_long_set(&task->work.data, 0);
 	list_del(&task->node);
+	if (batch->max_active)	/* another item of it may begin */
+		fairwq_kick_unlock(pool, flags);
+	else
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return true;
 }
 

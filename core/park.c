@@ -8,7 +8,7 @@
  * A work names the runner that started it last. If that runner still executes
  * it when its next turn is taken, the work is parked there. It stays pending.
  * When the function has returned, the runner puts it back at the head of its
- * batch. One look is enough, because a pending work cannot have been started
+ * batch, behind tasks. One look is enough, because a pending work cannot have been started
  * since.
  *
  * A function may free its object, which is then set up again at the same

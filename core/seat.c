@@ -18,10 +18,10 @@
  * idle.
  *
  * Items that nap have seats for a moment each, and together they may have all
- * of them at each moment. So beside such items a runner that ends a turn takes
- * another one, unless more than twice as many are active as there are seats;
- * and if no turn has begun for a tick, one does. An item naps until it has not
- * slept for a whole tick.
+ * of them at each moment. So if fewer others compute than there are seats, a
+ * runner that ends a turn takes another one, unless more than twice as many are
+ * active; and if no turn has begun from one look of the timer to the next, one
+ * does. An item naps until the second look after its last sleep.
  *
  * What a turn costs under fair time is the time with a seat; and what it had of
  * a CPU without one, if only a tick could find that it goes on.
@@ -108,8 +108,8 @@ void fairwq_seat_update_locked(struct fairwq_pool *pool)
 }
 
 /*
- * Check whether a turn may begin though no seat is free, because all items that
- * run nap. @mine is 1 for a turn of a runner that is active, else 0.
+ * Check whether a turn may begin though no seat is free, because some items
+ * that run nap. @mine is 1 for a turn of a runner that is active, else 0.
  * Model: tests/models/seat.pml.
  */
 bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int mine)
@@ -119,8 +119,9 @@ bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int 
 
 	lockdep_assert_held(&pool->lock);
 
-	return others == crew->nr_napping && others + crew->nr_asleep < room_locked(pool) &&
-	       ((mine && others < 2 * crew->seats) || time_after(jiffies, crew->began_at));
+	return others - crew->nr_napping < crew->seats &&
+	       others + crew->nr_asleep < room_locked(pool) &&
+	       ((mine && others < 2 * crew->seats) || crew->turn_number == pool->watch.quiet);
 }
 
 /* ---- a seat is taken, and left ----------------------------------------- */

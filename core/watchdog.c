@@ -9,7 +9,9 @@
  *                 an item that sleeps, or has   takes its seat, or gives it back,
  *                 woken up                      if nothing else does: asleep.c
  *                 an item that has not slept    does not count it as one that
- *                 for a whole tick              naps any more: seat.c
+ *                 since the look before last    naps any more: seat.c
+ *                 that no turn has begun since  lets one begin beside items that
+ *                 the last look                 nap
  *                 that work waits, and a seat   kicks a runner
  *                 is free
  *                 an item that has run for      reports it
@@ -148,6 +150,8 @@ static void look(struct fairwq_pool *pool, struct look *look)
 		if (runner->turn.batch)
 			look_at_locked(runner, look);
 	look_for_full_locked(pool, look);
+	pool->watch.quiet = pool->watch.number == pool->crew.turn_number ? pool->watch.number : 0;
+	pool->watch.number = pool->crew.turn_number;
 	look->kick = fairwq_kick_locked(pool);
 }
 

@@ -16,6 +16,8 @@ struct fairwq_watch {
 	unsigned int hung_ms;		/* p: 0: never report; shown */
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	unsigned long full_told;	/* P: began_at of the standstill that was reported last */
+	u64 number;			/* P: of the last turn, at the last look */
+	u64 quiet;			/* P: the same, if none had begun since the look before */
 	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
 };
 

@@ -2,8 +2,8 @@
 /*
  * Seats. A runner whose item waits in a join gives its seat away, and takes it
  * back without a check. So does one whose item sleeps, when the scheduler says
- * so, or a tick finds it: at any moment here. If all that are active have just
- * slept, one more may begin.
+ * so, or a tick finds it: at any moment here. If fewer than max_active of those
+ * that are active have not just slept, one more may begin.
  * core/seat.c, core/asleep.c; promote_oldest(), take_back() and await_stolen()
  * in core/fork.c, runner_next_locked() in core/run.c.
  * fork.pml has what the task and its join see of each other.
@@ -23,8 +23,8 @@
  *	all items and the task end;
  *	nr_active is as in the table, and nr_napping counts those of it that
  *	have just slept;
- *	a turn is taken only if no more than max_active runners are active, or
- *	all others of them have just slept;
+ *	a turn is taken only if no more than max_active runners are active, that
+ *	have not just slept;
  *	crew.hungry is set iff fewer are active.
  *
  * Broken NO_TICK (invalid end state): nothing finds an item that sleeps.
@@ -69,7 +69,7 @@ bool mutex, waits;		/* mutex is held; the task waits for batch B */
 #define is_active(r)	(!idle[r] && !asleep[r])
 #define loses(r)	(sleeps[r] && is_active(r) && !joins[r])
 /* fairwq_seat_may_exceed_locked() */
-#define may_exceed(mine) (nr_active - mine == nr_napping && \
+#define may_exceed(mine) (nr_active - mine - nr_napping < max_active && \
 			 (late || (mine && nr_active - 1 < 2 * max_active)))
 #ifdef SURPLUS_STAYS
 #define may_stay	true
@@ -148,7 +148,7 @@ inline runner_next(me, r)
 		:: may_stay && item_a -> what = ITEM_A; item_a = false
 		:: may_stay && queued -> what = ITEM_B; queued--
 		fi;
-		assert(!what || nr_active <= max_active || may_exceed(1));
+		assert(!what || nr_active - nr_napping <= max_active);
 		late = late && !what;
 		kick(r);
 		unlock()

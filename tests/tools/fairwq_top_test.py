@@ -54,7 +54,7 @@ class Tables(unittest.TestCase):
         folder = os.path.join(self.root, name)
         os.makedirs(folder, exist_ok=True)
         summary = {"name": name, "policy": policy, "runners_active": 1, "max_active": 2,
-                   "async": 0, "runners_asleep": 0, "leaks": 0, "hung": 0}
+                   "async": 0, "runners_active": 0, "runners_asleep": 0, "leaks": 0, "hung": 0}
         summary |= {f"service_{prio}": 0 for prio in top.RANKS}
         for match in filter(None, map(top.ROW.match, rows)):
             if match["owner"] == "-":
@@ -342,9 +342,10 @@ class Judgement(Tables):
             self.assertEqual(len(judge.verdict()[3]), missed)
 
     def test_bound_grows_with_turns_that_go_on_or_sleep(self):
-        for key in "async", "runners_asleep":
+        # Those that are active count beyond max_active.
+        for key, nr in ("async", 97), ("runners_asleep", 97), ("runners_active", 99):
             for gain, missed in (100, []), (101, ["b"]):
-                self.assertEqual(self.gains(("a", gain, {}), ("b", 0, {}), **{key: 97})[1],
+                self.assertEqual(self.gains(("a", gain, {}), ("b", 0, {}), **{key: nr})[1],
                                  missed)
 
     def test_weights_divide_the_service(self):

@@ -270,7 +270,7 @@ class Tables(Case):
         os.mkdir(path)
         for file, text in (
                 (b"summary", b"name: %s\npolicy: round_robin\nmax_active: 2\nasync: 0\n"
-                             b"runners_asleep: 0\n"
+                             b"runners_active: 0\nrunners_asleep: 0\n"
                              b"service_high: 0\nservice_normal: 0\nservice_low: 0\n" % folder),
                 (b"low_turns", b"64\n"), (b"slice_us", b"0\n"),
                 (b"batches", " ".join(top.HEAD).encode() + b"\n" + batches),
