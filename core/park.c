@@ -8,8 +8,8 @@
  * A work names the runner that started it last. If that runner still executes
  * it when its next turn is taken, the work is parked there. It stays pending.
  * When the function has returned, the runner puts it back at the head of its
- * batch, behind tasks. One look is enough, because a pending work cannot have been started
- * since.
+ * batch, behind tasks. One look is enough, because a pending work cannot have
+ * been started since.
  *
  * A function may free its object, which is then set up again at the same
  * address. Such a work has no last runner, so it does not wait for the one that

@@ -284,7 +284,7 @@ static void set_naps_locked(struct fairwq_runner *runner, u8 naps)
 	runner->naps = naps;
 }
 
-/* The timer looks: an item that has not slept for a whole tick does not nap any more. */
+/* The timer looks: an item that has not slept since the look before does not nap any more. */
 void fairwq_seat_age_locked(struct fairwq_runner *runner)
 {
 	if (runner->naps)

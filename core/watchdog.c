@@ -9,9 +9,9 @@
  *                 an item that sleeps, or has   takes its seat, or gives it back,
  *                 woken up                      if nothing else does: asleep.c
  *                 an item that has not slept    does not count it as one that
- *                 since the look before last    naps any more: seat.c
+ *                 since the look before         naps any more: seat.c
  *                 that no turn has begun since  lets one begin beside items that
- *                 the last look                 nap
+ *                 the look before               nap
  *                 that work waits, and a seat   kicks a runner
  *                 is free
  *                 an item that has run for      reports it

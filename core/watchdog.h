@@ -17,7 +17,7 @@ struct fairwq_watch {
 	unsigned long hung_reported;	/* P: jiffies of the last report */
 	unsigned long full_told;	/* P: began_at of the standstill that was reported last */
 	u64 number;			/* P: of the last turn, at the last look */
-	u64 quiet;			/* P: the same, if none had begun since the look before */
+	u64 quiet;			/* P: the same, if none had begun since one before; or 0 */
 	struct timer_list tick;		/* finds items that sleep, take longer, or hang */
 };
 

@@ -275,9 +275,24 @@ static void item_runs_beside_one_that_polls(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, poller.timed_out);
 }
 
+static void spinner_fn(struct fairwq_work *work)
+{
+	struct poller *poller = container_of(work, struct poller, work);
+	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
+
+	atomic_inc(&hall.polling);
+	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
+		cond_resched();
+		poller->timed_out = mock_bound_reached(&bound);
+	}
+}
+
 #define NAPPERS	16U
 
-/* Items that nap have no seats for long, but they may have all of them at each moment. */
+/*
+ * Items that nap have no seats for long, but they may have all of them at each
+ * moment. One of two seats is that of an item that computes.
+ */
 static void item_runs_beside_many_that_nap(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){ .max_active = 2 });
@@ -290,7 +305,7 @@ static void item_runs_beside_many_that_nap(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, napper);
 	for (i = 0; i < NAPPERS; i++) {
 		napper[i].stop = &stopper.stop;
-		fairwq_work_init(&napper[i].work, napper_fn);
+		fairwq_work_init(&napper[i].work, i ? napper_fn : spinner_fn);
 		KUNIT_EXPECT_EQ(test, 1, fairwq_queue(a, &napper[i].work));
 	}
 	KUNIT_EXPECT_TRUE(test, mock_within(atomic_read(&hall.polling) == NAPPERS));

@@ -294,7 +294,7 @@ static void items_that_slept_once_keep_to_the_seats(struct kunit *test)
 	fairwq_pool_flush(pool);
 	kunit_info(test, "of %u items %d ran at once, and %d slept at once\n", NAPS,
 		   atomic_read(&hall.most), atomic_read(&hall.most_asleep));
-	/* Two may begin until those that run have not slept for a whole tick. */
+	/* Two may begin until those that run do not count as napping any more. */
 	KUNIT_EXPECT_LE(test, atomic_read(&hall.most),
 			NAP_SEATS + atomic_read(&hall.most_asleep) + 2);
 }

@@ -56,7 +56,7 @@ bool item_a;			/* is queued */
 byte task = PRIVATE;
 byte queued;			/* items of batch B */
 
-bool late;			/* no turn has begun for a tick */
+bool late;			/* watch.quiet: no turn has begun for a while */
 
 /* For the properties. */
 bool sleeps[RUNNERS];		/* the task of the item sleeps */
@@ -206,7 +206,7 @@ end:	do
 		o = 0;
 		kick(r);
 		unlock() }
-	/* No turn has begun for a tick. */
+	/* No turn has begun from one look of the timer to the next. */
 	:: atomic { !me && nr_active && (!late || (nr_active >= max_active &&
 		    may_exceed(0) && any_idle && (queued || eligible_a))) ->
 		late = true;

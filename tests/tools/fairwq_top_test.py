@@ -54,7 +54,7 @@ class Tables(unittest.TestCase):
         folder = os.path.join(self.root, name)
         os.makedirs(folder, exist_ok=True)
         summary = {"name": name, "policy": policy, "runners_active": 1, "max_active": 2,
-                   "async": 0, "runners_active": 0, "runners_asleep": 0, "leaks": 0, "hung": 0}
+                   "async": 0, "runners_asleep": 0, "leaks": 0, "hung": 0}
         summary |= {f"service_{prio}": 0 for prio in top.RANKS}
         for match in filter(None, map(top.ROW.match, rows)):
             if match["owner"] == "-":
