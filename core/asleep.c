@@ -67,7 +67,7 @@ static void sleeps(struct preempt_notifier *notifier, struct task_struct *next)
 		return;
 	WRITE_ONCE(runner->asleep.sleeps, true);
 	after = slept_in(next, runner->pool);
-	if (after && !after->asleep.before)
+	if (after)
 		after->asleep.before = runner;
 	else
 		irq_work_queue(&runner->asleep.lose);
@@ -78,7 +78,6 @@ static void goes_on(struct preempt_notifier *notifier, int cpu)
 {
 	struct fairwq_runner *runner = container_of(notifier, struct fairwq_runner,
 						    asleep.notifier);
-
 	struct fairwq_runner *before = runner->asleep.before;
 
 	if (!READ_ONCE(runner->asleep.sleeps))
