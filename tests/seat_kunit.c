@@ -215,34 +215,54 @@ struct poller {
 	bool timed_out;
 };
 
-/* Sleep for a tick, over and over. A tick of the pool may never find this asleep. */
-static void poller_fn(struct fairwq_work *work)
+/* Look now and then whether to stop, and @pause in between. */
+static void poll(struct fairwq_work *work, void (*pause)(void))
 {
 	struct poller *poller = container_of(work, struct poller, work);
 	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
 
 	atomic_inc(&hall.polling);
 	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
-		schedule_timeout_uninterruptible(1);
+		pause();
 		poller->timed_out = mock_bound_reached(&bound);
 	}
+}
+
+static void sleep_for_a_tick(void)
+{
+	schedule_timeout_uninterruptible(1);
+}
+
+/* A tick of the pool may never find this asleep. */
+static void poller_fn(struct fairwq_work *work)
+{
+	poll(work, sleep_for_a_tick);
+}
+
+static void nap_and_compute(void)
+{
+	u64 end;
+
+	usleep_range(10, 20);
+	end = ktime_get_ns() + TICK_NSEC / 32;
+	while (ktime_get_ns() < end)
+		cond_resched();
 }
 
 /* Nap for some microseconds, over and over, and use a CPU for much longer in between. */
 static void napper_fn(struct fairwq_work *work)
 {
-	struct poller *poller = container_of(work, struct poller, work);
-	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
-	u64 end;
+	poll(work, nap_and_compute);
+}
 
-	atomic_inc(&hall.polling);
-	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
-		usleep_range(10, 20);
-		end = ktime_get_ns() + TICK_NSEC / 32;
-		while (ktime_get_ns() < end)
-			cond_resched();
-		poller->timed_out = mock_bound_reached(&bound);
-	}
+static void compute(void)
+{
+	cond_resched();
+}
+
+static void spinner_fn(struct fairwq_work *work)
+{
+	poll(work, compute);
 }
 
 struct stopper {
@@ -273,18 +293,6 @@ static void item_runs_beside_one_that_polls(struct kunit *test)
 		fairwq_work_flush(&stopper.work);
 	}
 	KUNIT_EXPECT_FALSE(test, poller.timed_out);
-}
-
-static void spinner_fn(struct fairwq_work *work)
-{
-	struct poller *poller = container_of(work, struct poller, work);
-	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
-
-	atomic_inc(&hall.polling);
-	while (!READ_ONCE(*poller->stop) && !poller->timed_out) {
-		cond_resched();
-		poller->timed_out = mock_bound_reached(&bound);
-	}
 }
 
 #define NAPPERS	16U
