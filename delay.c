@@ -109,7 +109,7 @@ static int move(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 	bool first;
 
 	guard(irqsave)();		/* while it is TAKEN, and see core/push.c */
-	ret = fairwq_try_take(&dwork->work, fairwq_word(batch, FAIRWQ_STATE_TAKEN));
+	ret = fairwq_try_find(&dwork->work, fairwq_word(batch, FAIRWQ_STATE_TAKEN), NULL);
 	if (ret < 0)
 		return ret;
 	if (!ret) {

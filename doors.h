@@ -99,7 +99,7 @@ char *fairwq_clean_name(char *name);
 char *fairwq_make_name(const char *fmt, va_list args) __printf(1, 0);
 
 /* work.c */
-int fairwq_try_take(struct fairwq_work *work, long word);
+int fairwq_try_find(struct fairwq_work *work, long word, struct fairwq_waiter *waiter);
 
 /* flows.c */
 bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now);

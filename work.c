@@ -7,7 +7,7 @@
  * may sleep.
  *
  * core/state.h has the states of a work, and what a cancel does in each:
- * fairwq_try_take().
+ * fairwq_try_find(). A flush finds the work in the same way.
  *
  * A call that finds a work TAKEN, or DELAYED without a timer, tries again. The
  * work is on its way then. It is never an interrupt on top of that, because
@@ -36,9 +36,9 @@
 #include "core/waitlist.h"
 #include "doors.h"
 
-/* ---- taking a work out of where it waits -------------------------------- */
+/* ---- finding a work that is pending, or runs ------------------------------ */
 
-/* Take out a work that is DELAYED in @batch. Return: as fairwq_try_take(). */
+/* Take out a work that is DELAYED in @batch. Return: as fairwq_try_find(). */
 static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
 	struct fairwq_delayed_work *dwork = container_of(work, struct fairwq_delayed_work, work);
@@ -75,6 +75,7 @@ static enum fairwq_state look_locked(struct fairwq_batch *batch, const struct fa
 
 	data = fairwq_fifo_take_over_locked(batch, work);
 	fairwq_test_point(FAIRWQ_POINT_LOOK, batch);
+	fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
 	return fairwq_word_batch(data) == batch ? fairwq_word_state(data) : FAIRWQ_STATE_IDLE;
 }
 
@@ -102,122 +103,30 @@ static struct fairwq_serializer *release_locked(struct fairwq_batch *batch,
 	return serializer;
 }
 
-/* Take out a work that is QUEUED or PARKED in @batch. Return: as fairwq_try_take(). */
-static int take_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word)
+/* Find a work that is QUEUED or PARKED in @batch. Return: as fairwq_try_find(). */
+static int find_queued(struct fairwq_batch *batch, struct fairwq_work *work, long word,
+		       struct fairwq_waiter *waiter)
 {
 	struct fairwq_serializer *serializer;
-	struct fairwq_pool *pool = batch->pool;
-	unsigned long flags;
+	enum fairwq_state state;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
-	switch (look_locked(batch, work)) {
-	case FAIRWQ_STATE_QUEUED:
-		list_del(&work->node);
-		break;
-	case FAIRWQ_STATE_PARKED:
-		fairwq_unpark_work_locked(batch, work);
-		break;
-	default:
-		fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
-		fairwq_kick_unlock(pool, flags);
-		return FAIRWQ_AGAIN;
+	scoped_guard(fairwq_kick, batch->pool) {
+		state = look_locked(batch, work);
+		if (state != FAIRWQ_STATE_QUEUED && state != FAIRWQ_STATE_PARKED)
+			return FAIRWQ_AGAIN;
+		if (waiter) {
+			fairwq_waiter_add_locked(batch, waiter, 0);
+			return 1;
+		}
+		if (state == FAIRWQ_STATE_QUEUED)
+			list_del(&work->node);
+		else
+			fairwq_unpark_work_locked(batch, work);
+		serializer = release_locked(batch, work, word);
 	}
-	serializer = release_locked(batch, work, word);
-	fairwq_kick_unlock(pool, flags);
 	/* An interrupt here finds an idle work. The serializer counts the old one until then. */
 	if (serializer)
 		fairwq_waitlist_complete(serializer);
-	return 1;
-}
-
-/*
- * Try once to take a work out of where it waits. Its word becomes @word in the
- * same step: 0 if it is not pending any more, or that of a TAKEN work, which
- * the caller then queues.
- *
- * Return: 1 if it was pending, and is taken out; 0 if it was not pending;
- * FAIRWQ_IN_GRACE if it waits for a grace period, where it stays; or
- * FAIRWQ_AGAIN. That is soon over: the work has another state by now, or
- * another CPU changes it with interrupts off.
- */
-int fairwq_try_take(struct fairwq_work *work, long word)
-{
-	struct fairwq_batch *batch;
-	long data;
-
-	guard(rcu)();		/* a pending work keeps its batch */
-	/*
-	 * If the work was started, await() sees @last_runner. Pairs with
-	 * fairwq_start_item(). Model: tests/models/disable.pml.
-	 */
-	data = atomic_long_read_acquire(&work->data);
-	batch = fairwq_word_batch(data);
-	switch (fairwq_word_state(data)) {
-	case FAIRWQ_STATE_IDLE:
-		return 0;
-	case FAIRWQ_STATE_QUEUED:
-	case FAIRWQ_STATE_PARKED:
-		return take_queued(batch, work, word);
-	case FAIRWQ_STATE_LISTED:
-		return fairwq_waitlist_take(work, word);
-	case FAIRWQ_STATE_DELAYED:
-		return take_delayed(batch, work, word);
-	case FAIRWQ_STATE_GRACE:
-		return FAIRWQ_IN_GRACE;
-	case FAIRWQ_STATE_TAKEN:
-		break;
-	}
-	return FAIRWQ_AGAIN;
-}
-
-bool fairwq_work_cancel(struct fairwq_work *work)
-{
-	int ret;
-
-	if (WARN_ON_ONCE(!work))
-		return false;
-	while ((ret = fairwq_try_take(work, 0)) == FAIRWQ_AGAIN)
-		cpu_relax();
-	return ret > 0;
-}
-EXPORT_SYMBOL_GPL(fairwq_work_cancel);
-
-/* ---- asking about a work ---------------------------------------------- */
-
-unsigned int fairwq_work_busy(struct fairwq_work *work)
-{
-	unsigned int busy = 0;
-
-	if (fairwq_is_bad(!work, "work is NULL"))
-		return 0;
-	if (atomic_long_read(&work->data))
-		busy |= FAIRWQ_BUSY_PENDING;
-	if (fairwq_park_runs_elsewhere(work, 0 /* on any */))
-		busy |= FAIRWQ_BUSY_RUNNING;
-	return busy;
-}
-EXPORT_SYMBOL_GPL(fairwq_work_busy);
-
-struct fairwq_work *fairwq_current_work(void)
-{
-	return fairwq_runner_own_turn() ? fairwq_runner_of_item()->current_work : NULL;
-}
-EXPORT_SYMBOL_GPL(fairwq_current_work);
-
-/* ---- waiting for a work ----------------------------------------------- */
-
-/* Add @waiter to a work that is QUEUED or PARKED in @batch. Return: 1; or FAIRWQ_AGAIN. */
-static int await_queued(struct fairwq_batch *batch, struct fairwq_work *work,
-			struct fairwq_waiter *waiter)
-{
-	enum fairwq_state state;
-
-	guard(fairwq_kick)(batch->pool);
-	state = look_locked(batch, work);
-	fairwq_fifo_update_locked(batch);	/* by what was in the inbox */
-	if (state != FAIRWQ_STATE_QUEUED && state != FAIRWQ_STATE_PARKED)
-		return FAIRWQ_AGAIN;
-	fairwq_waiter_add_locked(batch, waiter, 0);
 	return 1;
 }
 
@@ -250,49 +159,102 @@ static int await_running(struct fairwq_work *work, struct fairwq_waiter *waiter)
 }
 
 /*
- * Try once to add @waiter to a work that is queued or runs. Return: 1 if
- * @waiter will be completed; 0 if there is nothing to wait for; -EDEADLK; or
- * FAIRWQ_AGAIN.
+ * Try once to find a work. With @waiter, add that to a work that is queued or
+ * runs. Without, take a work that is pending out of where it waits. Its word
+ * becomes @word in the same step: 0 if it is not pending any more, or that of a
+ * TAKEN work, which the caller then queues.
+ *
+ * Return: 1 if that was done; 0 if there is nothing to wait for, or to take
+ * out; -EDEADLK: see fairwq_waitlist_find(); FAIRWQ_IN_GRACE if a work that was
+ * to be taken out waits for a grace period, where it stays; or FAIRWQ_AGAIN.
+ * That is soon over: the work has another state by now, or another CPU changes
+ * it with interrupts off.
  */
-static int try_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+int fairwq_try_find(struct fairwq_work *work, long word, struct fairwq_waiter *waiter)
 {
+	struct fairwq_batch *batch;
 	long data;
 
-	guard(rcu)();
+	guard(rcu)();		/* a pending work keeps its batch */
 	/*
 	 * If the work was started, @last_runner is seen. Pairs with
-	 * fairwq_start_item(), as in fairwq_try_take().
+	 * fairwq_start_item(). Model: tests/models/disable.pml.
 	 */
 	data = atomic_long_read_acquire(&work->data);
+	batch = fairwq_word_batch(data);
 	switch (fairwq_word_state(data)) {
+	case FAIRWQ_STATE_IDLE:
+		break;
 	case FAIRWQ_STATE_QUEUED:
 	case FAIRWQ_STATE_PARKED:
-		return await_queued(fairwq_word_batch(data), work, waiter);
+		return find_queued(batch, work, word, waiter);
 	case FAIRWQ_STATE_LISTED:
-		return fairwq_waitlist_await(work, waiter);
+		return fairwq_waitlist_find(work, word, waiter);
 	case FAIRWQ_STATE_DELAYED:
+		if (!waiter)
+			return take_delayed(batch, work, word);
 		/* One that fires is soon queued. */
 		if (timer_pending(&container_of(work, struct fairwq_delayed_work, work)->timer))
 			break;
 		return FAIRWQ_AGAIN;
+	case FAIRWQ_STATE_GRACE:
+		if (!waiter)
+			return FAIRWQ_IN_GRACE;
+		break;
 	case FAIRWQ_STATE_TAKEN:
 		return FAIRWQ_AGAIN;
-	default:
-		break;
 	}
-	return await_running(work, waiter);
+	return waiter ? await_running(work, waiter) : 0;
 }
 
-/* As try_await(), until it is known. What is in motion is soon elsewhere. */
-static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+/* As fairwq_try_find(), until it is known. What is in motion is soon elsewhere. */
+static int find(struct fairwq_work *work, struct fairwq_waiter *waiter)
 {
 	int ret;
 
-	waiter->what = work;
-	init_completion(&waiter->done);
-	while ((ret = try_await(work, waiter)) == FAIRWQ_AGAIN)
+	while ((ret = fairwq_try_find(work, 0, waiter)) == FAIRWQ_AGAIN)
 		cpu_relax();
 	return ret;
+}
+
+bool fairwq_work_cancel(struct fairwq_work *work)
+{
+	if (WARN_ON_ONCE(!work))
+		return false;
+	return find(work, NULL) > 0;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_cancel);
+
+/* ---- asking about a work ---------------------------------------------- */
+
+unsigned int fairwq_work_busy(struct fairwq_work *work)
+{
+	unsigned int busy = 0;
+
+	if (fairwq_is_bad(!work, "work is NULL"))
+		return 0;
+	if (atomic_long_read(&work->data))
+		busy |= FAIRWQ_BUSY_PENDING;
+	if (fairwq_park_runs_elsewhere(work, 0 /* on any */))
+		busy |= FAIRWQ_BUSY_RUNNING;
+	return busy;
+}
+EXPORT_SYMBOL_GPL(fairwq_work_busy);
+
+struct fairwq_work *fairwq_current_work(void)
+{
+	return fairwq_runner_own_turn() ? fairwq_runner_of_item()->current_work : NULL;
+}
+EXPORT_SYMBOL_GPL(fairwq_current_work);
+
+/* ---- waiting for a work ----------------------------------------------- */
+
+/* Add @waiter to the run of @work that was queued last. Return: as fairwq_try_find(). */
+static int await(struct fairwq_work *work, struct fairwq_waiter *waiter)
+{
+	waiter->what = work;
+	init_completion(&waiter->done);
+	return find(work, waiter);
 }
 
 /*
@@ -369,12 +331,10 @@ bool fairwq_work_disable_sync(struct fairwq_work *work)
 	might_sleep();
 	disable_item(work);
 	inside = work_from_inside(work, __func__);
-	while ((ret = fairwq_try_take(work, 0)) < 0) {
-		if (inside && ret == FAIRWQ_IN_GRACE)
+	while ((ret = find(work, NULL)) == FAIRWQ_IN_GRACE) {
+		if (inside)
 			return false;
-		if (ret == FAIRWQ_IN_GRACE)
-			flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
-		cpu_relax();
+		flush_rcu_work(&container_of(work, struct fairwq_rcu_work, work)->later);
 	}
 	if (inside)
 		return ret;

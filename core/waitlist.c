@@ -108,30 +108,6 @@ static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *wor
 	return fairwq_word_batch(data);
 }
 
-/*
- * Add @waiter to a work that is LISTED. Return: 1; -EDEADLK if the work waits
- * behind the caller's own item, one at a time; or FAIRWQ_AGAIN: it is listed no
- * more.
- */
-int fairwq_waitlist_await(struct fairwq_work *work, struct fairwq_waiter *waiter)
-{
-	const struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
-	struct fairwq_batch *batch;
-
-	if (!serializer)
-		return FAIRWQ_AGAIN;
-	fairwq_test_point(FAIRWQ_POINT_LOOK, NULL);
-	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	batch = batch_if_listed_locked(work, serializer);
-	if (!batch)
-		return FAIRWQ_AGAIN;
-	if (serializer->max == 1 && fairwq_runner_is_of(serializer))
-		return -EDEADLK;
-	guard(raw_spinlock)(&batch->pool->lock);
-	fairwq_waiter_add_locked(batch, waiter, 0);
-	return 1;
-}
-
 /* Check whether a work that is listed as the last one would be one more of a run. */
 static bool is_in_run_locked(const struct fairwq_serializer *serializer,
 			     const struct fairwq_batch *batch)
@@ -538,18 +514,30 @@ void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 }
 
 /*
- * Try once to take out a work that is LISTED. Its word becomes @word.
+ * Try once to find a work that is LISTED: add @waiter to it; or, if that is
+ * NULL, take it out. Its word becomes @word then.
  *
- * Return: 1; or FAIRWQ_AGAIN: it is listed no more.
+ * Return: 1; -EDEADLK, with @waiter, if the work waits behind the caller's own
+ * item, one at a time; or FAIRWQ_AGAIN: it is listed no more.
  */
-int fairwq_waitlist_take(struct fairwq_work *work, long word)
+int fairwq_waitlist_find(struct fairwq_work *work, long word, struct fairwq_waiter *waiter)
 {
 	/* A hint, checked again under the lock that it chooses. */
 	struct fairwq_serializer *serializer = READ_ONCE(work->serializer);
+	struct fairwq_batch *batch;
 
 	if (!serializer)
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	return release_if_listed_locked(serializer, work, word, NULL) ? 1 : FAIRWQ_AGAIN;
+	if (!waiter)
+		return release_if_listed_locked(serializer, work, word, NULL) ? 1 : FAIRWQ_AGAIN;
+	batch = batch_if_listed_locked(work, serializer);
+	if (!batch)
+		return FAIRWQ_AGAIN;
+	if (serializer->max == 1 && fairwq_runner_is_of(serializer))
+		return -EDEADLK;
+	guard(raw_spinlock)(&batch->pool->lock);
+	fairwq_waiter_add_locked(batch, waiter, 0);
+	return 1;
 }

@@ -18,8 +18,7 @@ void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop)
 void fairwq_waitlist_drop(struct fairwq_serializer *serializer,
 			  void (*dropped)(struct fairwq_work *work));
 void fairwq_waitlist_wait(struct fairwq_serializer *serializer);
-int fairwq_waitlist_await(struct fairwq_work *work, struct fairwq_waiter *waiter);
-int fairwq_waitlist_take(struct fairwq_work *work, long word);
+int fairwq_waitlist_find(struct fairwq_work *work, long word, struct fairwq_waiter *waiter);
 void fairwq_waitlist_complete(struct fairwq_serializer *serializer);
 
 /* A cancel has failed for now: the work is in motion; or it waits for a grace period. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Disable of a work, and the wait until it does not run. Then it may be freed.
- * fairwq_work_disable_sync(), take_queued() and await_running() in work.c,
+ * fairwq_work_disable_sync(), find_queued() and await_running() in work.c,
  * against fairwq_claim() in core/inbox.h, and fairwq_start_item() and
  * fairwq_end_current() in core/turn.h.
  *
@@ -16,7 +16,7 @@
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
  * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before
- *	fairwq_try_take() loads that the work is not pending.
+ *	fairwq_try_find() loads that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
  *	before it loads @current_work.
  * Broken NO_RELEASE_CURRENT (assertion): fairwq_end_current() stores
@@ -99,7 +99,7 @@ proctype caller(byte cpu)
 	od
 }
 
-/* fairwq_try_take(), repeated until it has an answer */
+/* fairwq_try_find(), repeated until it has an answer */
 inline cancel(cpu)
 {
 	do
@@ -109,7 +109,7 @@ inline cancel(cpu)
 		:: !data -> break
 		:: else
 		fi;
-		/* take_queued() */
+		/* find_queued() */
 		spin_lock(cpu);
 		take_over_locked(cpu);
 		if

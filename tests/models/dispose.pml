@@ -237,7 +237,7 @@ end:	do
 	od
 }
 
-/* fairwq_try_take() of item 0, as its state says: sets @found */
+/* fairwq_try_find() of item 0, as its state says: sets @found */
 inline try_take()
 {
 	if
@@ -252,7 +252,7 @@ inline try_take()
 		}
 		reap()
 	:: has_0 ->
-		/* take_queued() */
+		/* find_queued() */
 		spin_lock();
 		d_step {
 			found = has_0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * The way of a work into a serializer, and out of it. core/waitlist.c:
- * fairwq_waitlist_enter(), fairwq_waitlist_take(), batch_if_listed_locked(),
+ * fairwq_waitlist_enter(), fairwq_waitlist_find(), batch_if_listed_locked(),
  * release_if_listed_locked() and admit_locked(); core/inbox.c; work.c:
- * take_queued() and release_locked().
+ * find_queued() and release_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * serializer; or, if nothing is in flight, into the inbox. A cancel reads which
@@ -130,7 +130,7 @@ inline queue(cpu, c, b)
 	unlock(cpu, lock_of(c))
 }
 
-/* fairwq_waitlist_take(): sets @taken. The loads of batch_if_listed_locked() */
+/* fairwq_waitlist_find(): sets @taken. The loads of batch_if_listed_locked() */
 inline take_listed(cpu)
 {
 	lock(lock_of(k));
@@ -166,8 +166,8 @@ inline take_listed(cpu)
 	d_step { p = 0; k = 0 }
 }
 
-/* take_queued(): sets @taken, and @k to the serializer. */
-inline take_queued(cpu)
+/* find_queued(): sets @taken, and @k to the serializer. */
+inline find_queued(cpu)
 {
 	/* Under pool->lock. A work that is taken begins under the same hold. */
 	d_step {
@@ -216,7 +216,7 @@ inline cancel(cpu)
 				RMW(cpu) && (mem[SERIALIZER] ||
 					     state(mem[DATA]) != LISTED)
 			fi
-		:: state(d) == QUEUED -> take_queued(cpu)
+		:: state(d) == QUEUED -> find_queued(cpu)
 		fi
 	od;
 	d = 0
