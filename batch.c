@@ -48,33 +48,6 @@
 #include "core/waiter.h"
 #include "doors.h"
 
-/* For tests: batches whose memory is there. */
-static atomic_long_t fairwq_live_batches;
-
-static void test_count(atomic_long_t *counter, int n)
-{
-	if (__is_defined(FAIRWQ_TESTING))
-		atomic_long_add(n, counter);
-}
-
-#ifdef FAIRWQ_TESTING
-long fairwq_test_live_batches(void)
-{
-	return atomic_long_read(&fairwq_live_batches);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_live_batches);
-
-/* Wait until every batch that was disposed and has drained has left. */
-void fairwq_test_wait_released(void)
-{
-	rcu_barrier();
-	flush_workqueue(fairwq_reap_wq);
-	flush_workqueue(fairwq_release_wq);
-	rcu_barrier();
-}
-EXPORT_SYMBOL_GPL(fairwq_test_wait_released);
-#endif
-
 /* ---- references ------------------------------------------------------- */
 
 static void pool_free(struct kref *refs)
@@ -102,7 +75,7 @@ static void batch_free_rcu(struct rcu_head *rcu)
 	kfree(batch->stats);
 	kfree(batch->name);
 	kfree(batch);
-	test_count(&fairwq_live_batches, -1);
+	fairwq_test_count_batch(-1);
 }
 
 static void batch_last_put(struct kref *refs)
@@ -302,7 +275,7 @@ static struct fairwq_batch *batch_alloc(struct fairwq_pool *pool,
 	batch->depth = attrs->parent ? attrs->parent->depth + 1 : 0;
 	kref_init(&batch->refs);
 	kref_get(&pool->refs);
-	test_count(&fairwq_live_batches, 1);
+	fairwq_test_count_batch(1);
 	return batch;
 }
 

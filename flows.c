@@ -104,9 +104,6 @@ struct fairwq_flows {
 	struct delayed_work sweep;	/* due while there are flows, unless @idle is 0 */
 };
 
-/* For tests: number of the allocation that fails, from now on; 0 and less: none. */
-static atomic_t fairwq_fail_nth;
-
 /* ---- the tree --------------------------------------------------------- */
 
 static struct fairwq_flow *flow_of(struct latch_tree_node *node)
@@ -175,7 +172,7 @@ static bool may_allocate(void)
 {
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) && !preemptible())
 		return false;
-	return !__is_defined(FAIRWQ_TESTING) || atomic_dec_return(&fairwq_fail_nth) != 0;
+	return !fairwq_test_fails();
 }
 
 #define FLOWS_GFP	(GFP_NOWAIT | __GFP_NOWARN)
@@ -652,13 +649,6 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 EXPORT_SYMBOL_GPL(fairwq_flows_shutdown);
 
 #ifdef FAIRWQ_TESTING
-/* Let the @nth allocation from now on fail. */
-void fairwq_test_flows_fail(unsigned int nth)
-{
-	atomic_set(&fairwq_fail_nth, nth);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_flows_fail);
-
 unsigned int fairwq_test_nr_flows(struct fairwq_flows *flows)
 {
 	return READ_ONCE(flows->nr);

@@ -37,6 +37,7 @@ struct workqueue_struct *fairwq_reap_wq;
 FAIRWQ_TEST_EXPORT(fairwq_reap_wq);
 /* Calls released(), which may sleep. So nothing else may be queued here. */
 struct workqueue_struct *fairwq_release_wq;
+FAIRWQ_TEST_EXPORT(fairwq_release_wq);
 
 /*
  * Under round robin, a turn of a batch that stays eligible writes five lines of

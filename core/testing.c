@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Testing: the hook that test points call. Empty without FAIRWQ_TESTING. The
- * test points are in testing.h. Each other fairwq_test_*() is in the file that
- * it looks into.
+ * Testing: what tests/lib/points.h declares. Empty without -DFAIRWQ_TESTING.
  */
 #include <linux/export.h>
 
 #include "testing.h"
 
 #ifdef FAIRWQ_TESTING
-/* The hook that each test point calls, or NULL. */
 void (*fairwq_test_hook)(enum fairwq_test_point point, struct fairwq_batch *batch);
-
-void fairwq_test_set_hook(void (*hook)(enum fairwq_test_point point,
-				       struct fairwq_batch *batch))
-{
-	WRITE_ONCE(fairwq_test_hook, hook);
-}
-EXPORT_SYMBOL_GPL(fairwq_test_set_hook);
+EXPORT_SYMBOL_GPL(fairwq_test_hook);
+atomic_long_t fairwq_test_batches;
+EXPORT_SYMBOL_GPL(fairwq_test_batches);
+atomic_t fairwq_test_fail_nth;
+EXPORT_SYMBOL_GPL(fairwq_test_fail_nth);
 #endif
-
