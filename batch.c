@@ -427,18 +427,18 @@ EXPORT_SYMBOL_GPL(fairwq_batch_set_weight);
 /* Wait until every item that is queued now has ended. */
 void fairwq_batch_wait(struct fairwq_batch *batch)
 {
-	DECLARE_COMPLETION_ONSTACK(done);
-	struct fairwq_barrier barrier = { .done = &done };
+	struct fairwq_own_work barrier = { .work.flags = FAIRWQ_WORK_OWN };
 
+	init_completion(&barrier.done);
 	guard(mutex)(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
 	scoped_guard(fairwq_kick, batch->pool) {
 		/* The pool of a reaped batch may be without runners by now. */
 		if (batch->reaped)
 			return;
-		fairwq_fifo_add_barrier_locked(batch, &barrier);
+		fairwq_fifo_add_barrier_locked(batch, &barrier.work);
 	}
-	wait_for_completion(&done);
+	wait_for_completion(&barrier.done);
 }
 
 /*

@@ -280,16 +280,16 @@ static void dump_item(struct seq_file *m, const struct fairwq_batch *batch,
  * if the cursor was overtaken. Return whether there is more.
  */
 static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
-		      struct fairwq_barrier *cursor)
+		      struct fairwq_work *cursor)
 {
 	struct list_head *pos = &batch->fifo;
 	struct fairwq_work *work;
 	unsigned int nr = 0;
 
 	guard(raw_spinlock_irq)(&batch->pool->lock);
-	if (!list_empty(&cursor->entry.node)) {
-		pos = cursor->entry.node.prev;
-		list_del_init(&cursor->entry.node);
+	if (!list_empty(&cursor->node)) {
+		pos = cursor->node.prev;
+		list_del_init(&cursor->node);
 	}
 	work = list_entry(pos, struct fairwq_work, node);
 	list_for_each_entry_continue(work, &batch->fifo, node) {
@@ -298,7 +298,7 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 		dump_item(m, batch, "queued", fairwq_shown_func(work), work->stamp);
 		if (++nr < FAIRWQ_DUMP_CHUNK)
 			continue;
-		list_add(&cursor->entry.node, &work->node);
+		list_add(&cursor->node, &work->node);
 		return true;
 	}
 	return false;
@@ -307,8 +307,8 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 /* Show the items of a batch in start order, under pool->mutex. */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
-	struct fairwq_barrier cursor = {
-		.entry.flags = FAIRWQ_WORK_BARRIER, .entry.node = LIST_HEAD_INIT(cursor.entry.node),
+	struct fairwq_work cursor = {
+		.flags = FAIRWQ_WORK_BARRIER, .node = LIST_HEAD_INIT(cursor.node),
 	};
 	struct fairwq_pool *pool = batch->pool;
 	const struct fairwq_turn *turn;

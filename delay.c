@@ -133,18 +133,17 @@ int fairwq_mod_delayed(struct fairwq_batch *batch, struct fairwq_delayed_work *d
 	if (fairwq_is_bad_queue(batch, dwork && dwork->work.func, "dwork"))
 		return -EINVAL;
 	guard(rcu)();		/* keeps @batch, see core/push.c */
-	for (;;) {
-		ret = reserve(batch, &dwork->work);
-		if (ret)
-			return ret;
-		ret = move(batch, dwork, delay);
-		if (ret >= 0)
-			return ret;
-		fairwq_let_go(batch);
-		if (ret != FAIRWQ_AGAIN)
-			return ret;
+	ret = reserve(batch, &dwork->work);
+	if (ret)
+		return ret;
+	while ((ret = move(batch, dwork, delay)) == FAIRWQ_AGAIN)
 		cpu_relax();
+	if (ret < 0) {
+		scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
+			fairwq_inbox_forget_locked(batch);
+		fairwq_reap(batch);
 	}
+	return ret;
 }
 EXPORT_SYMBOL_GPL(fairwq_mod_delayed);
 

@@ -42,14 +42,13 @@
 static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, long word)
 {
 	struct fairwq_delayed_work *dwork = container_of(work, struct fairwq_delayed_work, work);
-	bool last;
 
 	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock) {
 		if (atomic_long_read(&work->data) != fairwq_word(batch, FAIRWQ_STATE_DELAYED) ||
 		    !timer_delete(&dwork->timer))
 			return FAIRWQ_AGAIN;
 		hlist_del(&work->later);
-		last = fairwq_inbox_forget_locked(batch);
+		fairwq_inbox_forget_locked(batch);
 		/*
 		 * Pairs with the cmpxchg() of the next queue call. Before the
 		 * batch may go, so that no word names one that has gone. No
@@ -57,8 +56,7 @@ static int take_delayed(struct fairwq_batch *batch, struct fairwq_work *work, lo
 		 */
 		atomic_long_set_release(&work->data, word);
 	}
-	if (last)
-		fairwq_reap(batch);
+	fairwq_reap(batch);
 	return 1;
 }
 
@@ -359,34 +357,20 @@ EXPORT_SYMBOL_GPL(fairwq_work_enable);
 /* ---- cancelling what a batch has queued ------------------------------- */
 
 /*
- * Put @last behind the last work that is to be dropped. Parked works are put
- * back at the head, because they may be put back at any time.
- */
-static void drop_begin_locked(struct fairwq_batch *batch, struct fairwq_barrier *last)
-{
-	lockdep_assert_held(&batch->pool->lock);
-
-	batch->nr_canceling++;		/* no other one is parked from here on */
-	fairwq_runner_yield_locked(batch);
-	fairwq_unpark_batch_locked(batch);
-	fairwq_fifo_add_barrier_locked(batch, last);
-}
-
-/*
  * Return the first work to drop, before @last: the parts of items that have
  * begun stay. NULL: there is none.
  */
 static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch,
-						const struct fairwq_barrier *last)
+						const struct fairwq_work *last)
 {
 	struct fairwq_work *work;
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (list_empty(&last->entry.node))
+	if (list_empty(&last->node))
 		return NULL;
 	list_for_each_entry(work, &batch->fifo, node) {
-		if (work == &last->entry)
+		if (work == last)
 			return NULL;
 		if (!(work->flags & FAIRWQ_WORK_BARRIER) && !fairwq_is_of_item(work))
 			return work;
@@ -403,7 +387,7 @@ static struct fairwq_work *first_to_drop_locked(const struct fairwq_batch *batch
 unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 				  void (*dropped)(struct fairwq_work *work))
 {
-	struct fairwq_barrier marker = { };	/* behind the last work to drop */
+	struct fairwq_work marker = { };	/* behind the last work to drop */
 	struct fairwq_serializer *serializer;
 	struct fairwq_own_work *own;
 	struct fairwq_work *work;
@@ -418,7 +402,10 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 		raw_spin_unlock_irqrestore(&pool->lock, flags);
 		return 0;
 	}
-	drop_begin_locked(batch, &marker);
+	batch->nr_canceling++;		/* no other one is parked from here on */
+	fairwq_runner_yield_locked(batch);
+	fairwq_unpark_batch_locked(batch);	/* they may be put back at any time */
+	fairwq_fifo_add_barrier_locked(batch, &marker);
 	while ((work = first_to_drop_locked(batch, &marker))) {
 		own = work->flags & FAIRWQ_WORK_OWN ?
 		      container_of(work, struct fairwq_own_work, work) : NULL;
@@ -436,7 +423,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 			dropped(work);
 		raw_spin_lock_irqsave(&pool->lock, flags);
 	}
-	list_del(&marker.entry.node);	/* behind parts, so it is not the head */
+	list_del(&marker.node);		/* behind parts, so it is not the head */
 	batch->nr_canceling--;
 	fairwq_fifo_update_locked(batch);
 	fairwq_fifo_reap_locked(batch);

@@ -10,8 +10,9 @@
  * After each change fairwq_fifo_update_locked() decides whether the batch is in
  * the tree. If the FIFO is empty, it takes over what is in the inbox.
  *
- * A barrier waits in the FIFO. When it reaches the head, new turns get the
- * other color, and the flush waits for the turns of the old color.
+ * A barrier is a place in the FIFO. It leaves it when all before it has been
+ * taken. If it is that of a flush, an own work, new turns then get the other
+ * color, and the flush waits for the turns of the old color.
  *
  * Locking: pool->lock.
  * Invariants: see struct fairwq_batch in types.h.
@@ -157,7 +158,6 @@ static void flush_done_locked(struct fairwq_batch *batch)
  */
 static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 {
-	struct fairwq_barrier *barrier;
 	struct fairwq_work *head;
 
 	lockdep_assert_held(&batch->pool->lock);
@@ -167,11 +167,10 @@ static void batch_fire_barriers_locked(struct fairwq_batch *batch)
 		if (!(head->flags & FAIRWQ_WORK_BARRIER))
 			return;
 		list_del_init(&head->node);
-		barrier = container_of(head, struct fairwq_barrier, entry);
-		if (!barrier->done)
+		if (!(head->flags & FAIRWQ_WORK_OWN))
 			continue;
 		batch->color ^= 1;
-		batch->flush = barrier->done;
+		batch->flush = &container_of(head, struct fairwq_own_work, work)->done;
 		if (!batch->in_flight[!batch->color])
 			flush_done_locked(batch);
 		else
@@ -189,14 +188,13 @@ static void batch_new_head_locked(struct fairwq_batch *batch)
 }
 
 /* Put a barrier behind everything that is queued now. */
-void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
-				    struct fairwq_barrier *barrier)
+void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch, struct fairwq_work *barrier)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	barrier->entry.flags = FAIRWQ_WORK_BARRIER;
+	barrier->flags |= FAIRWQ_WORK_BARRIER;
 	fairwq_fifo_take_over_locked(batch, NULL);
-	list_add_tail(&barrier->entry.node, &batch->fifo);
+	list_add_tail(&barrier->node, &batch->fifo);
 	batch_new_head_locked(batch);
 }
 

@@ -5,16 +5,6 @@
 
 #include "types.h"
 
-/*
- * A barrier: a place in a batch's FIFO. It fires when everything before it has
- * been taken, and leaves the FIFO. With @done, the batch changes its color, and
- * that is completed when the turns of the other color have ended.
- */
-struct fairwq_barrier {
-	struct fairwq_work entry;	/* P: in batch->fifo */
-	struct completion *done;	/* I */
-};
-
 /* Return the first item of @batch. Its FIFO must not be empty. */
 static inline struct fairwq_work *fairwq_head_locked(const struct fairwq_batch *batch)
 {
@@ -42,8 +32,7 @@ void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch);
-void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch,
-				    struct fairwq_barrier *barrier);
+void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch, struct fairwq_work *barrier);
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
 void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work);
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);

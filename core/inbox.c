@@ -99,16 +99,15 @@ void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_wo
 /* ---- works that are held ---------------------------------------------- */
 
 /*
- * Count a work as not held any more. Return: whether @batch may be drained by
- * that, so that the caller must call fairwq_reap() after it has dropped the
- * lock.
+ * Count a work as not held any more. @batch may be drained by that. Unless
+ * something else keeps it, the caller must call fairwq_reap() after it has
+ * dropped the lock.
  */
-bool fairwq_inbox_forget_locked(struct fairwq_batch *batch)
+void fairwq_inbox_forget_locked(struct fairwq_batch *batch)
 {
 	lockdep_assert_held(&batch->inbox.lock);
 
 	WRITE_ONCE(batch->inbox.nr_held, batch->inbox.nr_held - 1);
-	return unlikely(batch->disposed);
 }
 
 /*

@@ -21,7 +21,7 @@ void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_wo
 bool fairwq_inbox_arrive_locked(struct fairwq_batch *batch, struct fairwq_work *work, bool held);
 bool fairwq_inbox_delay_locked(struct fairwq_batch *batch, struct fairwq_delayed_work *dwork,
 			       unsigned long delay);
-bool fairwq_inbox_forget_locked(struct fairwq_batch *batch);
+void fairwq_inbox_forget_locked(struct fairwq_batch *batch);
 
 /*
  * Return how many works wait for their turn in @batch. Without the locks the

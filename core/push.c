@@ -34,20 +34,16 @@ void fairwq_activate(struct fairwq_batch *batch)
 	fairwq_fifo_update_locked(batch);
 }
 
-/* Have a disposed batch reaped, if it has drained. */
+/*
+ * Have a disposed batch reaped, if it has drained. A caller that has just had
+ * inbox->lock sees a dispose before that; a later one sees what the caller did.
+ */
 void fairwq_reap(struct fairwq_batch *batch)
 {
+	if (likely(!fairwq_batch_is_disposed(batch)))
+		return;
 	guard(raw_spinlock_irqsave)(&batch->pool->lock);
 	fairwq_fifo_reap_locked(batch);
-}
-
-/* Count a work of @batch as not held any more, under rcu_read_lock(). */
-void fairwq_let_go(struct fairwq_batch *batch)
-{
-	scoped_guard(raw_spinlock_irqsave, &batch->inbox.lock)
-		if (!fairwq_inbox_forget_locked(batch))
-			return;
-	fairwq_reap(batch);
 }
 
 /*
@@ -79,20 +75,16 @@ void fairwq_arrive(struct fairwq_work *work)
 void fairwq_delays_end(struct fairwq_batch *batch)
 {
 	struct fairwq_delayed_work *dwork;
-	bool ended;
 
 	do {
 		guard(irqsave)();	/* as in the function of the timer */
-		ended = false;
 		scoped_guard(raw_spinlock, &batch->inbox.lock) {
 			batch->inbox.hurry = true;
-			hlist_for_each_entry(dwork, &batch->inbox.delayed, work.later) {
-				ended = timer_delete(&dwork->timer);
-				if (ended)
+			hlist_for_each_entry(dwork, &batch->inbox.delayed, work.later)
+				if (timer_delete(&dwork->timer))
 					break;
-			}
 		}
-		if (ended)
+		if (dwork)		/* NULL: there was none */
 			fairwq_arrive(&dwork->work);
-	} while (ended);
+	} while (dwork);
 }

@@ -8,7 +8,6 @@
 
 void fairwq_activate(struct fairwq_batch *batch);
 void fairwq_reap(struct fairwq_batch *batch);
-void fairwq_let_go(struct fairwq_batch *batch);
 void fairwq_arrive(struct fairwq_work *work);
 void fairwq_delays_end(struct fairwq_batch *batch);
 

@@ -173,28 +173,22 @@ static bool release_if_listed_locked(struct fairwq_serializer *serializer,
 				     struct fairwq_batch **dropping)
 {
 	struct fairwq_batch *batch = batch_if_listed_locked(work, serializer);
-	bool last = false;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
 	if (!batch)
 		return false;
-	if (dropping) {
-		guard(raw_spinlock)(&batch->pool->lock);
-		batch->nr_dropping++;
-		*dropping = batch;
+	scoped_guard(raw_spinlock, &batch->pool->lock) {
+		/* Before another call can queue the work, and be waited for. */
+		fairwq_waiters_drop_locked(batch->pool, work);
+		if (dropping) {
+			batch->nr_dropping++;
+			*dropping = batch;
+		}
 	}
 	if (remove_locked(serializer, work)) {
 		guard(raw_spinlock)(&batch->inbox.lock);
-		last = fairwq_inbox_forget_locked(batch);
-	}
-	/*
-	 * Before another call can queue the work, and be waited for. A waiter
-	 * of a work that is LISTED was added under the serializer's lock, too.
-	 */
-	if (unlikely(!list_empty(&batch->pool->waits.works))) {
-		guard(raw_spinlock)(&batch->pool->lock);
-		fairwq_waiters_drop_locked(batch->pool, work);
+		fairwq_inbox_forget_locked(batch);
 	}
 	WRITE_ONCE(work->serializer, NULL);
 	/*
@@ -203,8 +197,7 @@ static bool release_if_listed_locked(struct fairwq_serializer *serializer,
 	 * are off. Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
-	if (last)
-		fairwq_reap(batch);
+	fairwq_reap(batch);
 	return true;
 }
 

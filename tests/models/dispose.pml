@@ -97,12 +97,16 @@ inline reap_locked()
 #define reap_later_locked()	reap_locked()
 #endif
 
-/* fairwq_let_go(), under pool->lock */
+/* fairwq_reap(), after inbox->lock was dropped */
 inline reap()
 {
-	spin_lock();
-	reap_later_locked();
-	spin_unlock()
+	if
+	:: disposed ->
+		spin_lock();
+		reap_later_locked();
+		spin_unlock()
+	:: else
+	fi
 }
 
 /* fairwq_activate(); what it does is in queue.pml. */
@@ -293,7 +297,7 @@ proctype mod(byte me)
 			assert(!freed && !reaped);
 			d_step { timer = true; cancelled = 0 }
 		:: else ->
-			/* fairwq_let_go() */
+			/* fairwq_inbox_forget_locked() */
 			d_step { at_batch(); nr_held-- }
 			reap()
 		fi
