@@ -140,8 +140,9 @@ static struct fairwq_node *first_child(const struct fairwq_node *parent)
 static s64 scaled(struct fairwq_node *node, s64 cost)
 {
 	s64 sum = cost * NODE_DFL_WEIGHT + node->rest;
-	u32 weight = node->weight, rest;
-	u64 quot;
+	u32 weight = node->weight;
+	s64 quot;
+	s32 rest;
 
 	if (likely(weight == NODE_DFL_WEIGHT))
 		return cost;	/* there is never a remainder */
@@ -149,15 +150,13 @@ static s64 scaled(struct fairwq_node *node, s64 cost)
 		node->rest = (u32)sum % weight;
 		return (u32)sum / weight;
 	}
-	if (sum >= 0) {
-		quot = div_u64_rem(sum, weight, &rest);
-		node->rest = rest;
-		return quot;
+	quot = div_s64_rem(sum, weight, &rest);
+	if (rest < 0) {			/* round down: @rest of the node is unsigned */
+		rest += weight;
+		quot--;
 	}
-	/* Round down, as above, because the remainder is unsigned. */
-	quot = div_u64(weight - 1 - sum, weight);
-	node->rest = quot * weight + sum;
-	return -quot;
+	node->rest = rest;
+	return quot;
 }
 
 /*
@@ -651,17 +650,11 @@ void fairwq_tree_make_group(struct fairwq_node *leaf, struct fairwq_node *group)
 		list_replace(&leaf->next, &group->next);
 	else if (sorted)
 		rb_replace_node_cached(&leaf->rb, &group->rb, &leaf->parent->sorted);
-	leaf->weight = NODE_DFL_WEIGHT;
-	leaf->stay++;
-	leaf->rest = 0;
-	leaf->parent = group;
-	leaf->vtime = 0;
-	leaf->left = 0;
-	leaf->early = 0;
-	leaf->most = 0;
-	leaf->behind = 0;
-	if (sorted) {
-		leaf->key = 0;
+	fairwq_node_init(leaf, group, NODE_DFL_WEIGHT);
+	leaf->service = group->service;
+	leaf->turn = group->turn;
+	leaf->open = group->open;
+	leaf->stay = group->stay + 1;
+	if (sorted)
 		insert(leaf, group);
-	}
 }

@@ -16,6 +16,12 @@ static inline u64 fairwq_sim_div_u64_rem(u64 dividend, u32 divisor, u32 *remaind
 	return dividend / divisor;
 }
 
+static inline s64 fairwq_sim_div_s64_rem(s64 dividend, s32 divisor, s32 *remainder)
+{
+	*remainder = dividend % divisor;
+	return dividend / divisor;
+}
+
 static inline s64 fairwq_sim_div_s64(s64 dividend, s32 divisor)
 {
 	return dividend / divisor;
@@ -41,6 +47,7 @@ static inline u64 fairwq_sim_mul_u64_u64_div_u64(u64 a, u64 b, u64 divisor)
 #define div_u64		fairwq_sim_div_u64
 #define div_u64_rem	fairwq_sim_div_u64_rem
 #define div_s64		fairwq_sim_div_s64
+#define div_s64_rem	fairwq_sim_div_s64_rem
 #define div64_u64	fairwq_sim_div64_u64
 #define div64_u64_rem	fairwq_sim_div64_u64_rem
 #define mul_u64_u64_div_u64	fairwq_sim_mul_u64_u64_div_u64
