@@ -33,32 +33,6 @@
 
 /* ---- parking ---------------------------------------------------------- */
 
-/* Park @work at @other, if that still executes it. Return whether it was parked. */
-static bool park_at(struct fairwq_runner *other, struct fairwq_batch *batch,
-		    struct fairwq_work *work)
-{
-	guard(raw_spinlock)(&other->park_lock);
-	list_move_tail(&work->node, &other->parked);
-	/*
-	 * Store @parked, then load @current_work. Pairs with the full barriers
-	 * in fairwq_start_item() and fairwq_end_current(). Either @other sees
-	 * that @parked is not empty, or this CPU sees another work in
-	 * @current_work. Model: tests/models/park.pml.
-	 */
-	smp_mb();
-	/*
-	 * If the last run has ended, the next run sees what it did. Pairs with
-	 * the releases in fairwq_start_item(), fairwq_end_current() and
-	 * fairwq_waitlist_end_item(). Model: tests/models/park.pml.
-	 */
-	if (smp_load_acquire(&other->current_work) == work) {
-		fairwq_fifo_park_locked(batch, work);
-		return true;
-	}
-	list_move(&work->node, &batch->fifo);	/* nobody has seen it elsewhere */
-	return false;
-}
-
 /* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
 struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work)
 {
@@ -97,7 +71,28 @@ bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch
 	/* One section, because @other may be freed with its pool a grace period later. */
 	guard(rcu)();
 	other = fairwq_executing_runner(work);
-	return other && park_at(other, batch, work);
+	if (!other)
+		return false;
+	guard(raw_spinlock)(&other->park_lock);
+	list_move_tail(&work->node, &other->parked);
+	/*
+	 * Store @parked, then load @current_work. Pairs with the full barriers
+	 * in fairwq_start_item() and fairwq_end_current(). Either @other sees
+	 * that @parked is not empty, or this CPU sees another work in
+	 * @current_work. Model: tests/models/park.pml.
+	 */
+	smp_mb();
+	/*
+	 * If the last run has ended, the next run sees what it did. Pairs with
+	 * the releases in fairwq_start_item(), fairwq_end_current() and
+	 * fairwq_waitlist_end_item(). Model: tests/models/park.pml.
+	 */
+	if (smp_load_acquire(&other->current_work) == work) {
+		fairwq_fifo_park_locked(batch, work);
+		return true;
+	}
+	list_move(&work->node, &batch->fifo);	/* nobody has seen it elsewhere */
+	return false;
 }
 
 /* ---- putting back ----------------------------------------------------- */

@@ -34,8 +34,8 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	/*
 	 * A CPU that sees @work here also sees what the last item of this
 	 * runner did. The lock that was taken since is no such barrier. Pairs
-	 * with fairwq_executing_runner(), park_at() and await_running().
-	 * Models: tests/models/park.pml, disable.pml.
+	 * with fairwq_executing_runner(), fairwq_park_locked() and
+	 * await_running(). Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
@@ -46,8 +46,8 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 * work. The function sees the stores of a queue call that found it
 	 * pending. Full barrier, pairs with fairwq_claim() and
 	 * fairwq_is_pending(). It also orders the store of @current_work
-	 * before the load of @parked in run_item(): pairs with park_at().
-	 * Models: tests/models/pending.pml, park.pml.
+	 * before the load of @parked in run_item(): pairs with
+	 * fairwq_park_locked(). Models: tests/models/pending.pml, park.pml.
 	 */
 	atomic_long_xchg(&work->data, 0);
 }
@@ -57,14 +57,13 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 {
 	/*
 	 * The next run of the work sees what this one did, and so does a CPU
-	 * that waits for it. Pairs with fairwq_executing_runner(), park_at()
-	 * and await_running().
-	 * Models: tests/models/park.pml, disable.pml.
+	 * that waits for it. Pairs with fairwq_executing_runner(),
+	 * fairwq_park_locked() and await_running(). Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
-	 * Store @current_work, then load @parked. Pairs with park_at().
-	 * Model: tests/models/park.pml.
+	 * Store @current_work, then load @parked. Pairs with
+	 * fairwq_park_locked(). Model: tests/models/park.pml.
 	 */
 	smp_mb();
 	if (unlikely(!list_empty(&runner->parked)))

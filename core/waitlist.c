@@ -378,9 +378,10 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 
 	/*
 	 * A CPU that sees this also sees what the item stored. Pairs with
-	 * fairwq_executing_runner(), park_at() and await_running(). Works that
-	 * are parked here are put back when the runner starts another item, or
-	 * has none. Model: tests/models/burst.pml, without the parking.
+	 * fairwq_executing_runner(), fairwq_park_locked() and await_running().
+	 * Works that are parked here are put back when the runner starts
+	 * another item, or has none. Model: tests/models/burst.pml, without the
+	 * parking.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */

@@ -3,8 +3,7 @@
  * Park: a work that is queued again while it runs must not run twice at once.
  * When its next turn is taken, it is parked with the runner that executes it.
  * fairwq_start_item(), run_item() and fairwq_end_current() in core/turn.h and
- * core/run.c, fairwq_park_locked(), park_at() and fairwq_unpark() in
- * core/park.c.
+ * core/run.c, fairwq_park_locked() and fairwq_unpark() in core/park.c.
  *
  * There are two pools with a runner each, so the two have no pool->lock in
  * common. Runner 1 runs the work, and may then run another item, which sleeps
@@ -27,9 +26,9 @@
  *	by WRITE_ONCE(): the lock that was taken before is no barrier for the
  *	stores of the last function.
  * Broken NO_RELEASE_END (assertion): the same in fairwq_end_current().
- * Broken NO_MB_PARK (invalid end state): no smp_mb() in park_at().
+ * Broken NO_MB_PARK (invalid end state): no smp_mb() in fairwq_park_locked().
  * Broken NO_MB_END (invalid end state): no smp_mb() in fairwq_end_current().
- * Broken NO_PARK_LOCK (invalid end state): park_at() does not hold @park_lock.
+ * Broken NO_PARK_LOCK (invalid end state): @park_lock is not taken there.
  * Broken TAKEN_UNMARKED (invalid end state): a work that is put back is not
  *	marked as taken, so it counts twice, and its batch never drains.
  * Broken UNPARKED_AT_ONCE (non-progress cycle): first_parked() also returns the
@@ -86,7 +85,7 @@ proctype producer(byte cpu; bool sleeps)
 	od
 }
 
-/* park_at() */
+/* fairwq_park_locked() */
 inline park_at(me, other)
 {
 #ifndef NO_PARK_LOCK
