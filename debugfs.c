@@ -15,9 +15,9 @@
  *
  * fairwq_files has a row for each file of a pool.
  *
- * Locking: pool->lock for one row or chunk at a time; pool->mutex so that no
- * runner goes; fairwq_dir_mutex for the folders. A queue call into a busy batch
- * takes none of them.
+ * Locking: pool->lock for one row or chunk at a time; RCU for the runners;
+ * fairwq_dir_mutex for the folders. A queue call into a busy batch takes none
+ * of them.
  * Limits: this is no ABI, so names and columns may change with any version.
  * Root only, and no raw kernel addresses. A dump is of a queue in motion: an
  * item that runs between two chunks is not shown, and one that is put back is
@@ -64,12 +64,9 @@ static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
 
 /* ---- version ---------------------------------------------------------- */
 
-static int version_show(struct seq_file *m, void *v)
-{
-	seq_puts(m, FAIRWQ_VERSION "\n");
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(version);
+static struct debugfs_blob_wrapper version = {
+	FAIRWQ_VERSION "\n", sizeof(FAIRWQ_VERSION),
+};
 
 /* ---- summary ---------------------------------------------------------- */
 
@@ -117,20 +114,6 @@ static const char *batch_state_locked(const struct fairwq_batch *batch)
 	return fairwq_inbox_nr_queued(batch) ? "limited" : "idle";
 }
 
-/* Return the share of @batch in thousandths: of what its policy counts. */
-static unsigned int share_locked(const struct fairwq_batch *batch)
-{
-	const struct fairwq_pool *pool = batch->pool;
-	unsigned int i;
-	u64 total = 0;
-
-	lockdep_assert_held(&pool->lock);
-
-	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
-		total += pool->tree.rank[i].service;
-	return fairwq_ratio(min(batch->node.service, total), total, 1000);
-}
-
 /* Print a percentile in us, or "-" where no histograms are kept. */
 static void show_quantile(struct seq_file *m, const struct fairwq_hist *hist,
 			  unsigned int permille)
@@ -148,13 +131,16 @@ void fairwq_show_row(struct seq_file *m, struct fairwq_batch *batch)
 	const struct fairwq_batch_stats *stats = batch->stats;
 	const struct fairwq_node *node;
 	const struct fairwq_hists *hists;
-	unsigned int share;
-	u64 oldest, longest;
+	u64 oldest, longest, total = 0;
+	unsigned int share, i;
 
 	guard(raw_spinlock_irq)(&batch->pool->lock);
 	node = batch->group ?: &batch->node;
 	hists = stats->hists;
-	share = share_locked(batch);
+	for (i = 0; i < FAIRWQ_NR_RANKS; i++)
+		total += batch->pool->tree.rank[i].service;
+	/* In thousandths of what the policy counts. It is all at most, so this cannot trap. */
+	share = mul_u64_u64_div_u64(min(batch->node.service, total), 1000, max(total, 1ULL));
 	oldest = fairwq_fifo_oldest_locked(batch);
 	/* The most that a turn has cost, as service_of(); at least 1. */
 	longest = DIV_ROUND_UP_ULL(stats->max_cost, fairwq_policy_of(batch->pool)->shown);
@@ -242,7 +228,7 @@ static void show_hist(struct seq_file *m, const struct fairwq_batch *batch, bool
 		if (shown)
 			seq_printf(m, "%15llu .. %-15llu %10llu |%-*.*s|\n", i ? 1ULL << i : 0,
 				   (2ULL << i) - 1, nr, width,
-				   (int)fairwq_ratio(nr, most, width), BAR);
+				   (int)mul_u64_u64_div_u64(nr, width, most), BAR);
 	}
 }
 
@@ -304,7 +290,7 @@ static bool dump_fifo(struct seq_file *m, struct fairwq_batch *batch,
 	return false;
 }
 
-/* Show the items of a batch in start order, under pool->mutex. */
+/* Show the items of a batch in start order. */
 void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 {
 	struct fairwq_work cursor = {
@@ -316,15 +302,14 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 	bool more;
 	u64 stamp;
 
-	lockdep_assert_held(&pool->mutex);
-
 	if (fairwq_batch_is_idle(batch))
 		return;
 	scoped_guard(raw_spinlock_irq, &pool->lock) {
 		fairwq_fifo_take_over_locked(batch, NULL);
 		fairwq_fifo_update_locked(batch);
 	}
-	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
+	rcu_read_lock();
+	list_for_each_entry_rcu(runner, &pool->crew.runners, node) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = &runner->turn;
 		if (turn->batch != batch)
@@ -333,6 +318,7 @@ void fairwq_dump_batch(struct seq_file *m, struct fairwq_batch *batch)
 		dump_item(m, batch, "running", READ_ONCE(turn->func),
 			  stamp ? FAIRWQ_STAMP_NS(stamp) : 0);
 	}
+	rcu_read_unlock();
 	do {
 		more = dump_fifo(m, batch, &cursor);
 		fairwq_test_point(FAIRWQ_POINT_DUMP_CHUNK, batch);
@@ -344,7 +330,6 @@ FAIRWQ_TEST_EXPORT(fairwq_dump_batch);
 static void show_dump(struct seq_file *m, struct fairwq_pool *pool)
 {
 	seq_printf(m, "%-24s %-8s %9s %s\n", "batch", "where", "ageus", "function");
-	guard(mutex)(&pool->mutex);
 	show_batches(m, fairwq_dump_batch);
 }
 
@@ -357,8 +342,8 @@ static void show_runners(struct seq_file *m, struct fairwq_pool *pool)
 
 	seq_printf(m, "%6s %-8s %7s %-24s %s\n", "runner", "state", "sincems", "batch",
 		   "function");
-	guard(mutex)(&pool->mutex);
-	list_for_each_entry_rcu(runner, &pool->crew.runners, node, lockdep_is_held(&pool->mutex)) {
+	guard(rcu)();
+	list_for_each_entry_rcu(runner, &pool->crew.runners, node) {
 		guard(raw_spinlock_irq)(&pool->lock);
 		turn = &runner->turn;
 		if (turn->batch)
@@ -572,7 +557,7 @@ int __init fairwq_debugfs_init(void)
 
 	guard(mutex)(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
-	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
+	debugfs_create_blob("version", 0400, fairwq_dir, &version);
 	list_for_each_entry(pool, &fairwq_dir_pools, debugfs.link)
 		show_pool_locked(pool);
 	return 0;

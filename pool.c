@@ -15,7 +15,6 @@
  */
 #include <linux/cpumask.h>
 #include <linux/export.h>
-#include <linux/mutex.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -77,7 +76,6 @@ static struct fairwq_pool *pool_alloc(const struct fairwq_pool_attrs *attrs,
 	pool->failed = attrs->failed;
 	pool->slice_us = attrs->slice_us ?: FAIRWQ_DFL_SLICE_US;
 	raw_spin_lock_init(&pool->lock);
-	mutex_init(&pool->mutex);
 	kref_init(&pool->refs);
 	lockdep_register_key(&pool->runner_key);
 	lockdep_register_key(&pool->wait_key);

@@ -9,7 +9,7 @@
  *   more: max_active was raised,  when an item waits or     when idle for long
  *   or items sleep                forks, and none is idle
  *
- * Locking: pool->lock; pool->mutex, too, to take runners away.
+ * Locking: pool->lock.
  * Limits: runners that are too many stay for up to twice SPARE_IDLE.
  */
 #include <linux/export.h>
@@ -74,7 +74,6 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 {
 	struct fairwq_runner *runner;
 
-	guard(mutex)(&pool->mutex);
 	guard(raw_spinlock_irq)(&pool->lock);
 	runner = list_last_entry(&pool->crew.idle, struct fairwq_runner, idle_node);
 	if (pool->crew.nr_runners <= pool->crew.max_active || list_empty(&pool->crew.idle) ||
@@ -83,7 +82,7 @@ static struct fairwq_runner *remove_idle(struct fairwq_pool *pool, unsigned long
 		return NULL;
 	}
 	list_del(&runner->idle_node);
-	list_del(&runner->node);
+	list_del_rcu(&runner->node);
 	pool->crew.nr_runners--;
 	return runner;
 }
@@ -127,7 +126,7 @@ EXPORT_SYMBOL_GPL(fairwq_pool_set_max_active);
 /* ---- policy ----------------------------------------------------------- */
 
 /*
- * Change the policy: take every batch out of the tree, and put it in again.
+ * Change the policy: set up the tree anew, and put every batch into it again.
  * With thousands of eligible batches the lock is held for long. So this is for
  * operators, not for the inner loop of a running system. The present policy is
  * no change. Return: 0, or -EINVAL if the pool has no cost() for it.
@@ -141,8 +140,6 @@ int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy)
 	guard(fairwq_kick)(pool);
 	if (policy == pool->policy)
 		return 0;
-	list_for_each_entry(batch, &pool->registry.batches, link)
-		fairwq_fifo_set_eligible_locked(batch, false);
 	WRITE_ONCE(pool->policy, policy);
 	fairwq_policy_begin_locked(pool);
 	list_for_each_entry(batch, &pool->registry.batches, link)
@@ -166,18 +163,20 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 	struct fairwq_batch *batch;
 	int err = 0;
 
-	guard(mutex)(&pool->mutex);
-	WRITE_ONCE(pool->histograms, on);
+	scoped_guard(raw_spinlock_irq, &pool->lock)
+		WRITE_ONCE(pool->histograms, on);
 	guard(rcu)();
 	list_for_each_entry_rcu(batch, &pool->registry.batches, link) {
-		/* Only this changes it, under the mutex. */
+		/* A hint, checked again under the lock. */
 		if (on == !!data_race(batch->stats->hists))
 			continue;
 		hists = on ? kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN) : NULL;
 		if (on && !hists)
 			err = -ENOMEM;
+		/* The call that came last decides. */
 		scoped_guard(raw_spinlock_irq, &pool->lock)
-			swap(batch->stats->hists, hists);
+			if (on == pool->histograms && on != !!batch->stats->hists)
+				swap(batch->stats->hists, hists);
 		kfree(hists);
 	}
 	return err;

@@ -108,7 +108,7 @@ long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairw
 }
 
 /* Put @batch into the tree or take it out, unless it is so already. */
-void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible)
+static void set_eligible_locked(struct fairwq_batch *batch, bool eligible)
 {
 	struct fairwq_tree *tree = &batch->pool->tree;
 
@@ -138,7 +138,7 @@ void fairwq_fifo_update_locked(struct fairwq_batch *batch)
 	if (list_empty(&batch->fifo))
 		fairwq_fifo_take_over_locked(batch, NULL);
 	head = list_first_entry_or_null(&batch->fifo, struct fairwq_work, node);
-	fairwq_fifo_set_eligible_locked(batch, head && batch_may_start_locked(batch, head));
+	set_eligible_locked(batch, head && batch_may_start_locked(batch, head));
 	/* No turn takes new items. A cancel that is under way comes here again. */
 	if (unlikely(batch->dropping) && head && !fairwq_is_of_item(head) && !batch->nr_canceling)
 		fairwq_end_waiters_tell_locked(batch->pool, true);
@@ -381,7 +381,7 @@ void fairwq_fifo_reap_locked(struct fairwq_batch *batch)
  * Count a turn or a parked item of @color as ended; complete the flush that
  * waits for it. The batch may be gone when the lock is dropped.
  */
-void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color)
+static void turn_over_locked(struct fairwq_batch *batch, unsigned int color)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
@@ -393,8 +393,12 @@ void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color
 	fairwq_fifo_reap_locked(batch);
 }
 
-/* Count what @turn has done in its batch, all but its last item. Its last function has returned. */
-static void turn_count_locked(const struct fairwq_turn *turn)
+/*
+ * Count what @turn has done in its batch, all but its last item, whose function
+ * has returned. What went on after functions is no run time, but the turn pays
+ * for it.
+ */
+static void turn_count_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_batch *batch = turn->batch;
 	unsigned int more = turn->charge.nr - 1;
@@ -407,19 +411,20 @@ static void turn_count_locked(const struct fairwq_turn *turn)
 		turn_stats_locked(turn);
 	if (unlikely(!list_empty(&batch->pool->waits.works)))
 		fairwq_waiters_done_locked(batch->pool, turn->number);
+	turn->charge.took += turn->later;
 }
 
-/* Hand a turn whose function has returned over to @async; it stays in flight. */
-void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async)
+/* Hand a turn whose function has returned over to @turn->async; it stays in flight. */
+void fairwq_fifo_detach_locked(struct fairwq_turn *turn)
 {
 	struct fairwq_pool *pool = turn->batch->pool;
+	struct fairwq_async *async = turn->async;
 
 	lockdep_assert_held(&pool->lock);
 
 	turn_count_locked(turn);
 	async->serializer = turn->serializer;
 	async->charge = turn->charge;
-	async->charge.took += turn->later;
 	async->runner = NULL;
 	pool->crew.nr_async++;
 	fairwq_seat_update_locked(pool);
@@ -433,7 +438,7 @@ void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_c
 	lockdep_assert_held(&batch->pool->lock);
 
 	batch->done++;
-	fairwq_fifo_turn_over_locked(batch, charge->color);
+	turn_over_locked(batch, charge->color);
 	/*
 	 * Last: a batch that was at its limit joins the tree above, and must
 	 * join as one with a turn in flight.
@@ -448,7 +453,6 @@ void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
 
 	turn->batch->pool->crew.nr_quick -= turn->quick;
 	turn_count_locked(turn);
-	turn->charge.took += turn->later;
 	fairwq_fifo_settle_locked(turn->batch, &turn->charge);
 	turn->batch = NULL;
 }
@@ -459,17 +463,14 @@ void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
  */
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
-	unsigned int flags = work->flags;
-	bool parked = was_parked(work);
-
 	lockdep_assert_held(&batch->pool->lock);
 
 	count_out_locked(batch, work);
-	work->flags &= FAIRWQ_WORK_OWN;
 	batch_new_head_locked(batch);
-	batch->nr_parked -= parked;
-	if (flags & FAIRWQ_WORK_COUNTED)
-		fairwq_fifo_turn_over_locked(batch, !!(flags & FAIRWQ_WORK_COLOR));
+	batch->nr_parked -= was_parked(work);
+	if (work->flags & FAIRWQ_WORK_COUNTED)
+		turn_over_locked(batch, !!(work->flags & FAIRWQ_WORK_COLOR));
 	else
 		fairwq_fifo_reap_locked(batch);
+	work->flags &= FAIRWQ_WORK_OWN;
 }

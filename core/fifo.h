@@ -28,7 +28,6 @@ static inline u64 fairwq_age_us(u64 stamp)
 
 extern struct workqueue_struct *fairwq_reap_wq, *fairwq_release_wq;
 
-void fairwq_fifo_set_eligible_locked(struct fairwq_batch *batch, bool eligible);
 long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairwq_work *work);
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch);
@@ -38,10 +37,9 @@ void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_w
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work *work);
-void fairwq_fifo_detach_locked(struct fairwq_turn *turn, struct fairwq_async *async);
+void fairwq_fifo_detach_locked(struct fairwq_turn *turn);
 void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge);
 void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn);
-void fairwq_fifo_turn_over_locked(struct fairwq_batch *batch, unsigned int color);
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_reap_locked(struct fairwq_batch *batch);

@@ -224,7 +224,10 @@ void fairwq_policy_settle_locked(struct fairwq_batch *batch, const struct fairwq
 		note_max_cost_locked(batch, cost);
 }
 
-/* Begin a generation of charges after a change of the policy. No batch may be in the tree. */
+/*
+ * Begin a generation of charges after a change of the policy. From here on no
+ * batch is in the tree.
+ */
 void fairwq_policy_begin_locked(struct fairwq_pool *pool)
 {
 	unsigned int starve_limit = pool->tree.starve_limit;

@@ -99,19 +99,13 @@ static void run_item(struct fairwq_runner *runner, struct fairwq_work *work,
  */
 static bool detach_turn(struct fairwq_runner *runner)
 {
-	struct fairwq_turn *turn = &runner->turn;
-	struct fairwq_pool *pool = runner->pool;
-	struct fairwq_async *async;
-
-	raw_spin_lock_irq(&pool->lock);
-	async = turn->async;
-	if (async) {
-		fairwq_seat_not_quick_locked(runner);
-		fairwq_seat_return_locked(runner);
-		fairwq_fifo_detach_locked(turn, async);
-	}
-	raw_spin_unlock_irq(&pool->lock);
-	return async;
+	guard(raw_spinlock_irq)(&runner->pool->lock);
+	if (!runner->turn.async)
+		return false;
+	fairwq_seat_not_quick_locked(runner);
+	fairwq_seat_return_locked(runner);
+	fairwq_fifo_detach_locked(&runner->turn);
+	return true;
 }
 
 /*
@@ -199,18 +193,17 @@ static bool is_surplus_locked(const struct fairwq_pool *pool)
 static bool runner_next_locked(struct fairwq_runner *runner, unsigned long until)
 {
 	struct fairwq_pool *pool = runner->pool;
-	bool has_work;
 
 	lockdep_assert_held(&pool->lock);
 
 	do {
-		has_work = fairwq_has_work_locked(pool);
-		if (has_work && unlikely(time_after(jiffies, until))) {
-			pool->tally.counter[FAIRWQ_REQUEUES]++;
+		if (!pool->tree.eligible || is_surplus_locked(pool) ||
+		    is_redundant_locked(runner)) {
+			fairwq_seat_leave_locked(runner);
 			return false;
 		}
-		if (!has_work || is_surplus_locked(pool) || is_redundant_locked(runner)) {
-			fairwq_seat_leave_locked(runner);
+		if (unlikely(time_after(jiffies, until))) {
+			pool->tally.counter[FAIRWQ_REQUEUES]++;
 			return false;
 		}
 	} while (!take_turn_locked(runner, fairwq_tree_pick(&pool->tree)));
@@ -226,7 +219,6 @@ void fairwq_run(struct work_struct *work)
 	struct fairwq_call_state state;
 	struct fairwq_batch *activate;
 	struct fairwq_runner *kick;
-	bool requeue;
 
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
@@ -245,12 +237,10 @@ void fairwq_run(struct work_struct *work)
 		if (likely(runner->turn.batch))
 			fairwq_fifo_turn_end_locked(&runner->turn);
 	}
-	requeue = runner->seated;
-	kick = requeue ? NULL : fairwq_kick_locked(pool);
+	/* One whose time is up has its seat, and is queued again. */
+	kick = runner->seated ? runner : fairwq_kick_locked(pool);
 	fairwq_asleep_end_locked(runner, NULL);
 	raw_spin_unlock_irq(&pool->lock);
 	fairwq_end_current(runner);
 	fairwq_kick_send(kick);
-	if (requeue)
-		queue_work(pool->wq, &runner->work);
 }

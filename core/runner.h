@@ -3,8 +3,8 @@
  * Runners of a pool: those whose items wait, and the one that executes the
  * caller.
  *
- * P: pool->lock. M: pool->mutex. p: written under pool->lock, also read
- * without; the comment says why. I: set before another CPU can see the pool.
+ * P: pool->lock. p: written under pool->lock, also read without; the comment
+ * says why. I: set before another CPU can see the pool.
  */
 #ifndef FAIRWQ_RUNNER_H
 #define FAIRWQ_RUNNER_H
@@ -47,7 +47,7 @@ struct fairwq_crew {
 	unsigned int max_in_flight;	/* I: most of both, or max_active if that is more */
 	unsigned int nr_async;		/* P: turns in flight whose function has returned */
 	unsigned int max_async;		/* I: most of all three */
-	struct list_head runners;	/* P to add, P and M to remove; P to read, or M as by RCU */
+	struct list_head runners;	/* P to write, P or RCU to read */
 	unsigned int nr_runners;	/* P */
 	struct work_struct grow;	/* adds a runner, because none is idle */
 	struct delayed_work shrink;	/* takes idle runners away that are too many */

@@ -126,6 +126,18 @@ bool fairwq_seat_may_exceed_locked(const struct fairwq_pool *pool, unsigned int 
 
 /* ---- a seat is taken, and left ----------------------------------------- */
 
+/* Count the runner as active, or not. */
+static void set_seated_locked(struct fairwq_runner *runner, bool seated)
+{
+	struct fairwq_pool *pool = runner->pool;
+
+	lockdep_assert_held(&pool->lock);
+
+	WRITE_ONCE(runner->seated, seated);
+	pool->crew.nr_active += seated ? 1 : -1;
+	fairwq_seat_update_locked(pool);
+}
+
 /*
  * Find the idle runner that ran last on this CPU, else the one that ran last.
  * The workqueue core may still be at the end of its last run, and then runs it
@@ -168,10 +180,9 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 		return NULL;
 	}
 	list_del_init(&runner->idle_node);
-	WRITE_ONCE(runner->seated, true);
-	pool->crew.nr_active++;
-	fairwq_seat_update_locked(pool);
+	set_seated_locked(runner, true);
 	pool->tally.counter[FAIRWQ_KICKS]++;
+	trace_fairwq_runner(pool, runner, "kick");
 	return runner;
 }
 
@@ -183,9 +194,7 @@ void fairwq_seat_leave_locked(struct fairwq_runner *runner)
 	lockdep_assert_held(&pool->lock);
 
 	WRITE_ONCE(runner->started, jiffies);	/* for tune.c */
-	WRITE_ONCE(runner->seated, false);
-	pool->crew.nr_active--;
-	fairwq_seat_update_locked(pool);
+	set_seated_locked(runner, false);
 	list_add(&runner->idle_node, &pool->crew.idle);
 	trace_fairwq_runner(pool, runner, "idle");
 }
@@ -226,7 +235,9 @@ bool fairwq_seat_soon_free_locked(struct fairwq_pool *pool)
  */
 struct fairwq_runner *fairwq_kick_locked(struct fairwq_pool *pool)
 {
-	if (!fairwq_has_work_locked(pool) || fairwq_seat_soon_free_locked(pool))
+	lockdep_assert_held(&pool->lock);
+
+	if (!pool->tree.eligible || fairwq_seat_soon_free_locked(pool))
 		return NULL;
 	return fairwq_seat_take_locked(pool);
 }
@@ -241,7 +252,6 @@ void fairwq_kick_send_to(struct fairwq_runner *runner, int cpu)
 
 	if (pool->cpu != WORK_CPU_UNBOUND)
 		cpu = pool->cpu;
-	trace_fairwq_runner(pool, runner, "kick");
 	queue_work_on(cpu, pool->wq, &runner->work);
 }
 
@@ -261,19 +271,6 @@ void fairwq_kick_unlock(struct fairwq_pool *pool, unsigned long flags)
 }
 
 /* ---- items that sleep --------------------------------------------------- */
-
-/* Count the runner, which is not idle, as asleep, or as active again. */
-static void set_asleep_locked(struct fairwq_runner *runner, bool asleep)
-{
-	struct fairwq_pool *pool = runner->pool;
-
-	lockdep_assert_held(&pool->lock);
-
-	WRITE_ONCE(runner->seated, !asleep);
-	pool->crew.nr_active += asleep ? -1 : 1;
-	pool->crew.nr_asleep += asleep ? 1 : -1;
-	fairwq_seat_update_locked(pool);
-}
 
 /* Set for how many looks of the timer the item of a runner that has a seat still naps. */
 static void set_naps_locked(struct fairwq_runner *runner, u8 naps)
@@ -304,7 +301,8 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 		return;
 	set_naps_locked(runner, 0);
 	runner->lost_at = fairwq_clock();
-	set_asleep_locked(runner, true);
+	runner->pool->crew.nr_asleep++;
+	set_seated_locked(runner, false);
 }
 
 /* The item goes on, or has ended: the runner has its seat back, if it has lost it. */
@@ -318,7 +316,8 @@ void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 		return;
 	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
 	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
-	set_asleep_locked(runner, false);
+	runner->pool->crew.nr_asleep--;
+	set_seated_locked(runner, true);
 	set_naps_locked(runner, 2);
 	timer_reduce(&runner->pool->watch.tick, jiffies);
 }

@@ -5,14 +5,6 @@
 
 #include "types.h"
 
-/* Check whether a batch is in the tree, and a turn may begin. */
-static inline bool fairwq_has_work_locked(const struct fairwq_pool *pool)
-{
-	lockdep_assert_held(&pool->lock);
-
-	return pool->tree.eligible && pool->crew.seats;
-}
-
 struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool);
 void fairwq_seat_leave_locked(struct fairwq_runner *runner);
 void fairwq_seat_regain_locked(struct fairwq_runner *runner);

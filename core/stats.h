@@ -91,22 +91,6 @@ struct fairwq_batch_stats {
 	struct fairwq_hists *hists;	/* or NULL */
 };
 
-/*
- * Return @part * @scale / @whole for a table, U64_MAX if it is more, and 0 if
- * nothing was counted yet. Unlike mul_u64_u64_div_u64() this never traps.
- */
-static inline u64 fairwq_ratio(u64 part, u64 whole, u64 scale)
-{
-	u64 quot, rest;
-
-	if (!whole || !scale)
-		return 0;
-	quot = div64_u64_rem(part, whole, &rest);
-	if (quot >= div64_u64(U64_MAX, scale))
-		return U64_MAX;
-	return quot * scale + mul_u64_u64_div_u64(rest, scale, whole);
-}
-
 /* Return the bucket of a duration. */
 static inline unsigned int fairwq_hist_index(u64 ns)
 {
@@ -142,7 +126,7 @@ static inline void fairwq_hist_add(struct fairwq_hist *hist, u64 ns)
 static inline u64 fairwq_hist_quantile(const struct fairwq_hist *hist,
 				       unsigned int permille)
 {
-	u64 sum = 0, want = hist->count - fairwq_ratio(1000 - permille, 1000, hist->count);
+	u64 sum = 0, want = hist->count - mul_u64_u32_div(hist->count, 1000 - permille, 1000);
 	unsigned int i;
 
 	for (i = 0; i < FAIRWQ_HIST_BUCKETS - 1; i++) {

@@ -11,12 +11,11 @@
  *    stale value does no harm
  * B: inbox->lock
  * b: as p, under inbox->lock
- * M: pool->mutex
  * K: runner->park_lock
  * A: atomic; the comment says what it is for
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex or pool->mutex; the spinlock of a sequencer or of
+ * Order: batch->flush_mutex; the spinlock of a sequencer or of
  * flows; of a serializer; pool->lock; a runner's park_lock; then inbox->lock.
  * inbox.c, context.c, debugfs.c and the table of runners have a lock each,
  * under which none of these is taken.
@@ -140,7 +139,7 @@ struct fairwq_pool {
 	const char *name;		/* I */
 	enum fairwq_policy policy;	/* p: a hint for bursts */
 	bool draining;			/* set, then each inbox->lock is taken: pool_is_idle() */
-	bool histograms;		/* M to set: new batches get some; a hint */
+	bool histograms;		/* p: new batches get some; a hint */
 	unsigned int flags;		/* I */
 	unsigned int cpu;		/* I: whose workers run it; or WORK_CPU_UNBOUND */
 	u32 (*cost)(const struct fairwq_work *work); /* I: for FAIRWQ_FAIR_COST */
@@ -156,7 +155,6 @@ struct fairwq_pool {
 	struct fairwq_watch watch;	/* see watchdog.h */
 	struct fairwq_waits waits;	/* see waiter.h */
 
-	struct mutex mutex;		/* M: no runner is removed */
 	struct fairwq_registry registry; /* see registry.h */
 	struct {			/* see debugfs.c */
 		struct dentry *dir;

@@ -53,7 +53,6 @@
 
 /* What a look has found. */
 struct look {
-	struct fairwq_runner *kick;	/* or NULL */
 	struct task_struct *task;	/* a reference, of an item that hangs; or NULL */
 	fairwq_func_t func;		/* of that item */
 	const char *batch;		/* its name, under rcu_read_lock() */
@@ -145,14 +144,13 @@ static void look(struct fairwq_pool *pool, struct look *look)
 {
 	struct fairwq_runner *runner;
 
-	guard(raw_spinlock_irqsave)(&pool->lock);
+	guard(fairwq_kick)(pool);
 	list_for_each_entry(runner, &pool->crew.runners, node)
 		if (runner->turn.batch)
 			look_at_locked(runner, look);
 	look_for_full_locked(pool, look);
 	pool->watch.quiet = pool->watch.number == pool->crew.turn_number ? pool->watch.number : 0;
 	pool->watch.number = pool->crew.turn_number;
-	look->kick = fairwq_kick_locked(pool);
 }
 
 /* Report what hangs, outside the lock, because a console is slow. */
@@ -181,7 +179,7 @@ static void look_again(struct fairwq_pool *pool, const struct look *look)
 		pool->watch.full_told = look->full_since;
 	if (reported_just_now_locked(pool))
 		timer_reduce(&pool->watch.tick, jiffies + HUNG_PAUSE);
-	if (pool->crew.nr_active || fairwq_has_work_locked(pool))
+	if (pool->crew.nr_active || (pool->tree.eligible && pool->crew.seats))
 		timer_reduce(&pool->watch.tick, jiffies);
 	else if (pool->watch.hung_ms && (pool->crew.nr_asleep || fairwq_seat_is_full_locked(pool)))
 		timer_reduce(&pool->watch.tick, hung_due_locked(pool));
@@ -194,7 +192,6 @@ static void watchdog_fn(struct timer_list *timer)
 
 	guard(rcu)();			/* keeps the name of the batch */
 	look(pool, &what);
-	fairwq_kick_send(what.kick);
 	report(pool, &what);
 	look_again(pool, &what);
 }

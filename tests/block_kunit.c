@@ -154,24 +154,6 @@ static void places_are_as_many_as_ever(struct kunit *test)
 	KUNIT_EXPECT_LE(test, atomic_read(&hall.most), 2);
 }
 
-/* An item gets a runner for its place though another caller has the pool's mutex. */
-static void places_are_filled_while_the_pool_is_read(struct kunit *test)
-{
-	struct fairwq_batch *a = begin(test, 1);
-	struct mock *mock = test->priv;
-	unsigned int i;
-	bool filled;
-
-	mutex_lock(&mock->pool->mutex);		/* as a reader of debugfs does */
-	for (i = 0; i < 5; i++)
-		queue_item(test, a, 1);
-	filled = mock_within(atomic_read(&hall.waiting) == 5);
-	mutex_unlock(&mock->pool->mutex);
-	KUNIT_EXPECT_TRUE(test, filled);
-	complete_all(&hall.go);
-	fairwq_batch_flush(a);
-}
-
 /* Sections nest, and only the outermost one counts. */
 static void sections_nest(struct kunit *test)
 {
@@ -499,7 +481,6 @@ static void join_in_a_section_gives_no_second_place(struct kunit *test)
 static struct kunit_case block_cases[] = {
 	KUNIT_CASE(items_may_wait_for_a_later_one),
 	KUNIT_CASE(places_are_as_many_as_ever),
-	KUNIT_CASE(places_are_filled_while_the_pool_is_read),
 	KUNIT_CASE(sections_nest),
 	KUNIT_CASE(elsewhere_a_section_is_nothing),
 	KUNIT_CASE(section_may_end_with_interrupts_off),

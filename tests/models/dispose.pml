@@ -234,7 +234,7 @@ end:	do
 	   }
 		d_step { assert(!reaped); ran++ }	/* the function */
 		spin_lock();
-		/* fairwq_fifo_turn_over_locked() */
+		/* turn_over_locked() */
 		in_flight--;
 		reap_later_locked();
 		spin_unlock()
