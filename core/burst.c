@@ -34,20 +34,13 @@
 /* The time between two items, ns; a guess, which matters for short ones. */
 #define ITEM_OVERHEAD_NS	50U
 
-/* Return the time that an item of @batch is likely to take, ns. */
-static u64 burst_each(struct fairwq_batch *batch)
-{
-	/* A hint, which is written under the pool's lock. */
-	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
-
-	return avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
-}
-
 /* Check whether an item of @batch may start within what is left of the budget. */
 static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
+	/* A hint, which is written under the pool's lock. */
+	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
+	u64 each = avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC, now;
 	struct fairwq_burst *burst = &runner->burst;
-	u64 now, each;
 
 	/* After a tick the estimate may be wrong, so the clock is read. */
 	if (burst->left && !time_after(jiffies, runner->started)) {
@@ -57,7 +50,6 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	now = fairwq_clock();
 	if (now >= burst->due)
 		return false;
-	each = burst_each(batch);
 	if (each < burst->due - now)
 		burst->left = clamp_t(u64, div64_u64(burst->due - now, each), 1,
 				      BURST_CHECK) - 1;

@@ -38,21 +38,6 @@ void fairwq_call_begin(struct fairwq_call_state *state)
 	state->cred = fairwq_cred_of(state->self);
 }
 
-/* Print the item and what it has changed. */
-static void call_state_report(const struct fairwq_call_state *before,
-			      fairwq_func_t func, const struct fairwq_batch *batch)
-{
-	pr_err("fairwq: BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
-	       "     preempt=%d->%d lock=%d->%d RCU=%d->%d irqs %s creds %s\n",
-	       func, batch->pool->name, batch->name,
-	       before->preempt, preempt_count(), before->locks,
-	       lockdep_depth(current), before->rcu, rcu_preempt_depth(),
-	       irqs_disabled() ? "off" : "on",
-	       current_cred() == before->cred ? "kept" : "changed");
-	debug_show_held_locks(current);
-	dump_stack();
-}
-
 /*
  * Report what an item has left behind. Put all but a lock right, so that the
  * next item does not pay for this one.
@@ -62,7 +47,15 @@ void fairwq_call_leaked(struct fairwq_call_state *before, fairwq_func_t func,
 {
 	struct fairwq_pool *pool = batch->pool;
 
-	call_state_report(before, func, batch);
+	pr_err("fairwq: BUG: item leaked atomic, lock, RCU, irqs or creds: %ps of batch %s/%s\n"
+	       "     preempt=%d->%d lock=%d->%d RCU=%d->%d irqs %s creds %s\n",
+	       func, pool->name, batch->name,
+	       before->preempt, preempt_count(), before->locks,
+	       lockdep_depth(current), before->rcu, rcu_preempt_depth(),
+	       irqs_disabled() ? "off" : "on",
+	       current_cred() == before->cred ? "kept" : "changed");
+	debug_show_held_locks(current);
+	dump_stack();
 	if (irqs_disabled())
 		local_irq_enable();
 	while (rcu_preempt_depth() > before->rcu) {
