@@ -436,54 +436,42 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 }
 
 /*
- * Look at the first flow in the list, if there is one. Close it if it was
+ * Look at the first flow in @list, if there is one. It has expired if it was
  * drained, and not queued to, for the idle time. That counts from the first
  * look that finds nothing new. A look that sees an item tells the next one by
  * @used.
+ *
+ * An open flow that has expired is closed. A flow in the list of closed ones is
+ * removed if it has expired, and else open from here on. It has not expired if a
+ * queue call has opened it, which sets @used. It leaves that list either way, so
+ * looks at the list come to an end.
+ *
+ * Return: false if there is none.
  */
-static void flows_close_next(struct fairwq_flows *flows, unsigned long now)
+static bool flows_look_next(struct fairwq_flows *flows, struct list_head *list,
+			    unsigned long now)
 {
 	unsigned long limit = READ_ONCE(flows->idle);
 	struct fairwq_flow *flow;
 	bool idle, expired;
 
 	guard(raw_spinlock_irq)(&flows->lock);
-	flow = list_first_entry_or_null(&flows->list, struct fairwq_flow, link);
+	flow = list_first_entry_or_null(list, struct fairwq_flow, link);
 	if (!flow)
-		return;
+		return false;
 	idle = flow_is_idle_locked(flows, flow);
 	if (READ_ONCE(flow->used) || !idle)
 		flow->idle_since = now;
 	WRITE_ONCE(flow->used, !idle);
 	expired = limit && idle && time_after_eq(now, flow->idle_since + limit);
-	if (expired)
-		WRITE_ONCE(flow->closed, true);
-	list_move_tail(&flow->link, expired ? &flows->closed : &flows->list);
-}
-
-/*
- * Remove the next closed flow if it is closed still and nothing has come in.
- * Else put it back. Return: false if there is none.
- */
-static bool flows_remove_next(struct fairwq_flows *flows)
-{
-	struct fairwq_batch *batch;
-	struct fairwq_flow *flow;
-
-	scoped_guard(raw_spinlock_irq, &flows->lock) {
-		flow = list_first_entry_or_null(&flows->closed, struct fairwq_flow, link);
-		if (!flow)
-			return false;
-		if (!flow->closed || !flow_is_idle_locked(flows, flow)) {
-			WRITE_ONCE(flow->closed, false);
-			list_move_tail(&flow->link, &flows->list);
-			return true;
-		}
+	if (expired && list == &flows->closed) {
+		/* The flow stays until the unlock: flow_left() takes the lock. */
 		flow_remove_locked(flows, flow);
-		batch = fairwq_batch_get(flow->batch);
+		fairwq_batch_retire(flow->batch, false);
+		return true;
 	}
-	fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, batch);
-	fairwq_batch_dispose(batch);
+	WRITE_ONCE(flow->closed, expired);
+	list_move_tail(&flow->link, expired ? &flows->closed : &flows->list);
 	return true;
 }
 
@@ -508,11 +496,13 @@ bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 		if (!poll_state_synchronize_rcu(flows->closed_at))
 			return true;
 		fairwq_test_point(FAIRWQ_POINT_FLOWS_SWEEP_WAITED, flows->shared);
-		while (flows_remove_next(flows))
+		while (flows_look_next(flows, &flows->closed, now)) {
+			fairwq_test_point(FAIRWQ_POINT_FLOW_REMOVED, flows->shared);
 			cond_resched();
+		}
 	}
 	for (left = READ_ONCE(flows->nr); left; left--) {
-		flows_close_next(flows, now);
+		flows_look_next(flows, &flows->list, now);
 		cond_resched();
 	}
 	if (!list_empty(&flows->closed)) {

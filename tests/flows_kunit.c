@@ -646,6 +646,25 @@ static void idle_time_0_keeps_flows(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
 }
 
+/* An idle time of 0 also keeps a flow that a sweep has closed before. */
+static void idle_time_0_keeps_closed_flows(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 1, NULL);
+	struct fairwq_batch *batch;
+
+	make_idle_flow(test, 1);
+	batch = batch_of(flows, 1);
+	sweep_after(test, 0);
+	mock_of(test)->now += IDLE;
+	KUNIT_EXPECT_TRUE(test, fairwq_flows_sweep(flows, mock_of(test)->now));
+	KUNIT_EXPECT_EQ(test, 0, fairwq_flows_set_idle_ms(flows, 0));
+	sweep_after(test, 0);
+	KUNIT_EXPECT_EQ(test, 1U, nr_flows(test));
+	KUNIT_EXPECT_EQ(test, 1, queue_letter(test, 1, 'a'));
+	KUNIT_EXPECT_PTR_EQ(test, batch, batch_of(flows, 1));
+	mock_expect(test, "pa");
+}
+
 /* Idle flows are removed without a call by the case, also flows made after the first sweep. */
 static void idle_flows_go_by_themselves(struct kunit *test)
 {
@@ -1938,6 +1957,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(flow_with_an_item_stays),
 	KUNIT_CASE(flow_that_runs_stays),
 	KUNIT_CASE(idle_time_0_keeps_flows),
+	KUNIT_CASE(idle_time_0_keeps_closed_flows),
 	KUNIT_CASE(idle_flows_go_by_themselves),
 	KUNIT_CASE(sweeps_keep_no_worker),
 	KUNIT_CASE_PARAM(queue_while_the_flow_goes, sweep_gen_params),

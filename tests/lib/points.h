@@ -38,8 +38,8 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_FLOW_CLOSED,	/* a call found its flow closed, or no flow */
 	FAIRWQ_POINT_FLOW_MAKING,	/* there is no flow, and none made yet */
 	FAIRWQ_POINT_FLOW_QUEUEING,	/* a flow is found, opened or made, not yet queued to */
-	FAIRWQ_POINT_FLOW_REMOVED,	/* a flow is out of the tree, not yet disposed */
 	/* With flows->shared as the batch: */
+	FAIRWQ_POINT_FLOW_REMOVED,	/* a closed flow was removed, or is open again */
 	FAIRWQ_POINT_FLOWS_SWEEP_CLOSED,/* a sweep has closed some flows */
 	FAIRWQ_POINT_FLOWS_SWEEP_WAITED,/* a grace period has passed since */
 	FAIRWQ_POINT_FLOWS_IDLE,	/* the idle time is set, no sweep armed for it yet */
