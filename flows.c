@@ -94,7 +94,7 @@ struct fairwq_flows {
 	struct list_head closed;	/* L: flows that were closed by the last sweep */
 	unsigned long closed_at;	/* S: the grace period that @closed wait for, for RCU */
 	unsigned int nr;		/* L to write, read without: flows in @tree */
-	unsigned int max;		/* any: most of them; 0: no limit */
+	unsigned int max;		/* any: most of them; UINT_MAX: no limit */
 	unsigned long idle;		/* any: jiffies that a flow stays idle; 0: for ever */
 	atomic64_t fallbacks;		/* A: a count, which orders nothing */
 	struct fairwq_batch_attrs attrs;/* I; @shared keeps the owner that it names */
@@ -227,14 +227,6 @@ static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 	return ERR_PTR(err);
 }
 
-/* Check whether there may be no more flows. A hint without the lock. */
-static bool flows_are_full(const struct fairwq_flows *flows)
-{
-	unsigned int max = READ_ONCE(flows->max);
-
-	return max && READ_ONCE(flows->nr) >= max;
-}
-
 /*
  * Open the flow of @key. If there is none, put @new in its place. Return: the
  * flow; NULL if there is none and @new is NULL; or an ERR_PTR().
@@ -255,7 +247,7 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 	}
 	if (!new)
 		return NULL;
-	if (flows_are_full(flows))
+	if (flows->nr >= READ_ONCE(flows->max))
 		return ERR_PTR(-ENOSPC);
 	/* If an owner or the pool ends it already, flow_left() may have freed it. */
 	if (fairwq_batch_is_disposed(new->batch))
@@ -303,7 +295,7 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 	}
 	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
 	/* Without the lock, because many may come here, and for each of their items. */
-	if (!flow && flows_are_full(flows))
+	if (!flow && READ_ONCE(flows->nr) >= READ_ONCE(flows->max))
 		return ERR_PTR(-ENOSPC);
 	flow = flow_claim(flows, key, NULL);
 	if (flow)
@@ -403,7 +395,7 @@ int fairwq_flows_set_max(struct fairwq_flows *flows, unsigned int max)
 {
 	if (fairwq_is_no_pointer(flows))
 		return fairwq_bad_arg("flows is NULL or an error");
-	WRITE_ONCE(flows->max, max);
+	WRITE_ONCE(flows->max, max ?: UINT_MAX);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_set_max);
