@@ -202,29 +202,28 @@ static int flow_setup(struct fairwq_flows *flows, u64 key, struct fairwq_flow_at
  */
 static struct fairwq_flow *flow_new(struct fairwq_flows *flows, u64 key)
 {
-	struct fairwq_flow *flow = may_allocate() ? kzalloc(sizeof(*flow), FLOWS_GFP) : NULL;
+	struct fairwq_flow *flow __free(kfree) =
+		may_allocate() ? kzalloc(sizeof(*flow), FLOWS_GFP) : NULL;
 	struct fairwq_member member = { flows->shared, flow_left, flow };
 	struct fairwq_flow_attrs attrs;
 	char *name;
 	int err;
 
-	if (!flow)
+	if (!flow || !may_allocate())
 		return ERR_PTR(-ENOMEM);
 	flow->key = key;
 	flow->used = true;
 	flow->flows = flows;
 	INIT_LIST_HEAD(&flow->link);
-	err = may_allocate() ? flow_setup(flows, key, &attrs) : -ENOMEM;
-	if (!err) {
-		name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
-		flow->batch = fairwq_batch_new(flows->shared->pool, &attrs.batch, &member, name,
-					       FLOWS_GFP);
-		err = PTR_ERR_OR_ZERO(flow->batch);
-	}
-	if (!err)
-		return flow;
-	kfree(flow);
-	return ERR_PTR(err);
+	err = flow_setup(flows, key, &attrs);
+	if (err)
+		return ERR_PTR(err);
+	name = kstrdup(fairwq_clean_name(attrs.name), FLOWS_GFP);
+	flow->batch = fairwq_batch_new(flows->shared->pool, &attrs.batch, &member, name,
+				       FLOWS_GFP);
+	if (IS_ERR(flow->batch))
+		return ERR_CAST(flow->batch);
+	return no_free_ptr(flow);
 }
 
 /*
@@ -546,10 +545,9 @@ EXPORT_SYMBOL_GPL(fairwq_flows_set_idle_ms);
 struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 					 const struct fairwq_batch_attrs *attrs)
 {
+	struct fairwq_flows *flows __free(kfree) = NULL;
 	static const struct fairwq_batch_attrs dfl;
 	struct fairwq_batch_attrs shared_attrs;
-	struct fairwq_batch *shared;
-	struct fairwq_flows *flows;
 	int err;
 
 	if (fairwq_is_no_pointer(pool))
@@ -570,23 +568,20 @@ struct fairwq_flows *fairwq_flows_create(struct fairwq_pool *pool,
 	shared_attrs = *attrs;
 	shared_attrs.max_queued = 0;
 	shared_attrs.ordered = true;
-	shared = fairwq_batch_new(pool, &shared_attrs, NULL, kstrdup("flows-shared", GFP_KERNEL),
-				  GFP_KERNEL);
-	if (IS_ERR(shared)) {
-		kfree(flows);
-		return ERR_CAST(shared);
-	}
+	flows->shared = fairwq_batch_new(pool, &shared_attrs, NULL,
+					 kstrdup("flows-shared", GFP_KERNEL), GFP_KERNEL);
+	if (IS_ERR(flows->shared))
+		return ERR_CAST(flows->shared);
 	seqcount_latch_init(&flows->tree.seq);
 	raw_spin_lock_init(&flows->lock);
 	INIT_LIST_HEAD(&flows->list);
 	INIT_LIST_HEAD(&flows->closed);
 	INIT_DELAYED_WORK(&flows->sweep, flows_sweep_fn);
 	flows->attrs = *attrs;
-	flows->shared = shared;
 	flows->idle = msecs_to_jiffies(FLOWS_DFL_IDLE_MS);
 	flows->max = FLOWS_DFL_MAX;
 	atomic_inc(&pool->registry.nr_flows);
-	return flows;
+	return no_free_ptr(flows);
 }
 EXPORT_SYMBOL_GPL(fairwq_flows_create);
 
