@@ -86,8 +86,7 @@ struct fairwq_flow {
 struct fairwq_flows {
 	/* Read by every queue call. */
 	struct latch_tree_root tree;	/* L to write, RCU to read: by key */
-	struct fairwq_batch *shared;	/* I: a reference */
-	bool dying;			/* L to set, read without: no flow is made, nor swept */
+	struct fairwq_batch *shared;	/* I: a reference; no flow is made once it is disposed */
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* L, see the head */
 	struct list_head list;		/* L: open flows, as the sweep comes to them */
@@ -236,8 +235,6 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 	struct fairwq_flow *flow;
 
 	guard(raw_spinlock_irqsave)(&flows->lock);
-	if (flows->dying)
-		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
 	if (flow) {
 		WRITE_ONCE(flow->closed, false);
@@ -248,8 +245,11 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 		return NULL;
 	if (flows->nr >= READ_ONCE(flows->max))
 		return ERR_PTR(-ENOSPC);
-	/* If an owner or the pool ends it already, flow_left() may have freed it. */
-	if (fairwq_batch_is_disposed(new->batch))
+	/*
+	 * If an owner or the pool ends it already, flow_left() may have freed it. If a
+	 * shutdown of the flows began before it joined the pool, that may miss it.
+	 */
+	if (fairwq_batch_is_disposed(new->batch) || fairwq_batch_is_disposed(flows->shared))
 		return ERR_PTR(-ESHUTDOWN);
 	latch_tree_insert(&new->node, &flows->tree, &fairwq_flow_ops);
 	list_add_tail(&new->link, &flows->list);
@@ -280,9 +280,6 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 {
 	struct fairwq_flow *flow, *new;
 
-	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
-	if (unlikely(READ_ONCE(flows->dying)))
-		return ERR_PTR(-ESHUTDOWN);
 	flow = flow_find(flows, key);
 	/* Pairs with the grace period in fairwq_flows_sweep(). No model. */
 	if (likely(flow && !READ_ONCE(flow->closed))) {
@@ -292,6 +289,9 @@ static struct fairwq_flow *flow_get(struct fairwq_flows *flows, u64 key)
 			WRITE_ONCE(flow->used, true);
 		return flow;
 	}
+	/* Pairs with the grace period in fairwq_flows_shutdown(). No model. */
+	if (fairwq_batch_is_disposed(flows->shared))
+		return ERR_PTR(-ESHUTDOWN);
 	fairwq_test_point(FAIRWQ_POINT_FLOW_CLOSED, flow ? flow->batch : flows->shared);
 	/* Without the lock, because many may come here, and for each of their items. */
 	if (!flow && READ_ONCE(flows->nr) >= READ_ONCE(flows->max))
@@ -364,6 +364,8 @@ struct fairwq_batch *fairwq_flows_get(struct fairwq_flows *flows, u64 key)
 	if (fairwq_is_no_pointer(flows))
 		return ERR_PTR(fairwq_bad_arg("flows is NULL or an error"));
 	guard(rcu)();
+	if (fairwq_batch_is_disposed(flows->shared))
+		return ERR_PTR(-ESHUTDOWN);
 	/* A flow that was removed meanwhile may have put the last reference of its batch. */
 	do {
 		flow = flow_get(flows, key);
@@ -480,8 +482,6 @@ bool fairwq_flows_sweep(struct fairwq_flows *flows, unsigned long now)
 {
 	unsigned int left;
 
-	if (READ_ONCE(flows->dying))
-		return false;
 	if (!list_empty(&flows->closed)) {
 		/* Calls that found one open have queued. Pairs with flow_get(). No model. */
 		if (!poll_state_synchronize_rcu(flows->closed_at))
@@ -527,14 +527,14 @@ int fairwq_flows_set_idle_ms(struct fairwq_flows *flows, unsigned int ms)
 	idle = msecs_to_jiffies(ms);
 	/*
 	 * A destroy cancels what is armed here, because it waits for the calls
-	 * that have not seen @dying. Pairs with the grace period in
+	 * that have not seen @shared disposed. Pairs with the grace period in
 	 * fairwq_flows_shutdown(). No model.
 	 */
 	guard(rcu)();
 	WRITE_ONCE(flows->idle, idle);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_IDLE, flows->shared);
 	/* The sweep may be due much later, or never. */
-	if (idle && !READ_ONCE(flows->dying))
+	if (idle && !fairwq_batch_is_disposed(flows->shared))
 		mod_delayed_work(fairwq_reap_wq, &flows->sweep, idle / 4 + 1);
 	return 0;
 }
@@ -602,21 +602,22 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		      own->pool->name, own->name))
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(flows->shared, true);
-	/* From here on no flow is made, and no sweep removes one. */
-	scoped_guard(raw_spinlock_irq, &flows->lock)
-		WRITE_ONCE(flows->dying, true);
-	cancel_delayed_work_sync(&flows->sweep);
-	/* First, so that items run, or are dropped, while this waits for a grace period. */
+	/*
+	 * This disposes of @shared before the batches of the flows. So one that
+	 * it does not find joins later, and is refused by flow_claim(). It comes
+	 * before the grace period, while which items run, or are dropped.
+	 */
 	how |= FAIRWQ_AND_OWNED;
 	fairwq_batch_shutdown_look(flows->shared, how, NULL, true);
 	fairwq_test_point(FAIRWQ_POINT_FLOWS_DYING, flows->shared);
 	/*
-	 * Calls that have not seen that have queued, or let a new flow go.
-	 * Pairs with flow_get(). No model.
+	 * Calls that have not seen @shared disposed have queued, let a new flow
+	 * go, or armed the sweep. Pairs with flow_get() and
+	 * fairwq_flows_set_idle_ms(). No model.
 	 */
 	fairwq_batch_wait_grace();
 	fairwq_batch_shutdown_wait(pool, &flows->shared->nr_owned, flows->shared, how, dropped);
-	/* It does nothing any more, but a call that was under way may have armed it. */
+	/* It finds no flow any more, but may be due, or under way. */
 	cancel_delayed_work_sync(&flows->sweep);
 	atomic_dec(&pool->registry.nr_flows);
 	fairwq_batch_put(flows->shared);

@@ -1154,6 +1154,7 @@ struct destroyer {
 	struct completion dying, done;
 	int refused;		/* of a queue call for an idle work */
 	int pending[2];		/* for a pending work: with a key that has a flow; a new key */
+	int got[2];		/* of a call for a handle, with the same keys */
 	struct fairwq_work *work; /* the pending work */
 	unsigned int ran;	/* items that had run when the destroy returned */
 };
@@ -1170,6 +1171,8 @@ static void refuse_while_dying(enum fairwq_test_point point, struct fairwq_batch
 						  destroyer.work);
 	destroyer.pending[1] = fairwq_flows_queue(mock_of(destroyer.test)->flows, 99,
 						  destroyer.work);
+	destroyer.got[0] = PTR_ERR_OR_ZERO(fairwq_flows_get(mock_of(destroyer.test)->flows, 1));
+	destroyer.got[1] = PTR_ERR_OR_ZERO(fairwq_flows_get(mock_of(destroyer.test)->flows, 99));
 	complete(&destroyer.dying);
 }
 
@@ -1212,6 +1215,8 @@ static void destroy_runs_what_was_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.refused);
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[0]);
 	KUNIT_EXPECT_EQ(test, 0, destroyer.pending[1]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.got[0]);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, destroyer.got[1]);
 	/* The gate is closed, so no item can have run, and the destroy must still wait. */
 	msleep(WRONG_MS);
 	KUNIT_EXPECT_FALSE(test, completion_done(&destroyer.done));
@@ -1901,6 +1906,31 @@ static void destroy_waits_for_what_was_removed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
 }
 
+/*
+ * A call is about to make a flow while a destroy begins. It is refused, also if
+ * the setup names an owner that takes more batches.
+ */
+static void destroy_refuses_a_flow_of_another_owner(struct kunit *test)
+{
+	struct fairwq_flows *flows = mock_flows(test, 2, NULL);
+	struct mock_flows *mock = mock_of(test);
+	struct call *call;
+
+	brief_owner = mock_batch(test, "owner");
+	KUNIT_ASSERT_EQ(test, 0, fairwq_flows_set_setup(flows, name_brief_owner, NULL));
+	force(test, 1, FAIRWQ_POINT_FLOW_MAKING, wait_while_dying);
+	start_caller(test);
+	complete(&forced.go);
+	mock_await(test, &forced.reached);
+	mock->flows = NULL;
+	call = mock_call_start(test, destroy_fn, NULL);
+	mock_await(test, &forced.reached);
+	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, forced.ret);
+	KUNIT_EXPECT_TRUE(test, mock_call_end(test, call));
+	/* The owner is there, and the shared one is not. */
+	KUNIT_EXPECT_EQ(test, OTHER_BATCHES, mock_nr_batches(mock->mock.pool));
+}
+
 /* No holder of a key's batch lets its works run while the flows drop them. */
 static void holder_does_not_end_a_drop(struct kunit *test)
 {
@@ -1983,6 +2013,7 @@ static struct kunit_case flows_cases[] = {
 	KUNIT_CASE(queues_go_one_after_the_other),
 	KUNIT_CASE(queues_go_at_once),
 	KUNIT_CASE(destroy_waits_for_what_was_removed),
+	KUNIT_CASE(destroy_refuses_a_flow_of_another_owner),
 	{}
 };
 
