@@ -16,8 +16,7 @@
  *   a flow is  a queue call that finds it   next
  *   open       queues                       closed by a sweep when it expired
  *   closed     takes the lock, looks again, removed by a sweep a grace period
- *              opens it, queues             later, if it is still closed and has
- *                                           no item
+ *              opens it, queues             later, if it has still expired
  *   removed    makes a new one              freed after its released()
  *
  * A sweep does not wait for the grace period: it leaves that to the next sweep.
