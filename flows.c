@@ -245,8 +245,9 @@ static struct fairwq_flow *flow_claim(struct fairwq_flows *flows, u64 key,
 	if (flows->nr >= READ_ONCE(flows->max))
 		return ERR_PTR(-ENOSPC);
 	/*
-	 * If an owner or the pool ends it already, flow_left() may have freed it. If a
-	 * shutdown of the flows began before it joined the pool, that may miss it.
+	 * If an owner or the pool ends it already, flow_left() may have freed
+	 * it. If a shutdown of the flows began before it joined the pool, the
+	 * shutdown may have missed it.
 	 */
 	if (fairwq_batch_is_disposed(new->batch) || fairwq_batch_is_disposed(flows->shared))
 		return ERR_PTR(-ESHUTDOWN);
@@ -434,9 +435,9 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
  * @used.
  *
  * An open flow that has expired is closed. A flow in the list of closed ones is
- * removed if it has expired, and else open from here on. It has not expired if a
- * queue call has opened it, which sets @used. It leaves that list either way, so
- * looks at the list come to an end.
+ * removed if it has expired, and else open from here on. It has not expired if
+ * a queue call has opened it, which sets @used. It leaves that list either way,
+ * so looks at the list come to an end.
  *
  * Return: false if there is none.
  */
@@ -457,7 +458,7 @@ static bool flows_look_next(struct fairwq_flows *flows, struct list_head *list,
 	WRITE_ONCE(flow->used, !idle);
 	expired = limit && idle && time_after_eq(now, flow->idle_since + limit);
 	if (expired && list == &flows->closed) {
-		/* The flow stays until the unlock: flow_left() takes the lock. */
+		/* It stays until the unlock: flow_left() takes the lock. */
 		flow_remove_locked(flows, flow);
 		fairwq_batch_retire(flow->batch, false);
 		return true;
@@ -602,9 +603,9 @@ int fairwq_flows_shutdown(struct fairwq_flows *flows, unsigned int how,
 		return -EDEADLK;
 	fairwq_batch_lockdep_wait(flows->shared, true);
 	/*
-	 * This disposes of @shared before the batches of the flows. So one that
-	 * it does not find joins later, and is refused by flow_claim(). It comes
-	 * before the grace period, while which items run, or are dropped.
+	 * This disposes of @shared before the batches of the flows. So a batch
+	 * that it does not find joins later, and flow_claim() refuses that.
+	 * Items run, or are dropped, while this waits for a grace period.
 	 */
 	how |= FAIRWQ_AND_OWNED;
 	fairwq_batch_shutdown_look(flows->shared, how, NULL, true);
