@@ -141,7 +141,7 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
 	const struct cred *cred;
-	LIST_HEAD(promoted);
+	struct list_head *shared = runner ? runner->forker.shared : NULL;
 	LIST_HEAD(forks);
 
 	might_sleep();
@@ -159,7 +159,7 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 			list_add(&in.node, &fairwq_in_context);
 	if (forker) {
 		list_splice_init(&forker->forks.list, &forks);
-		list_splice_init(&forker->promoted, &promoted);
+		forker->shared = &forker->forks.list;
 	}
 	fairwq_call_begin(&state);
 	func(arg);
@@ -172,7 +172,7 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	if (forker) {
 		fairwq_forks_end(runner);
 		list_splice(&forks, &forker->forks.list);
-		list_splice(&promoted, &forker->promoted);
+		forker->shared = shared;
 	}
 	if (runner)
 		WRITE_ONCE(runner->context, outer);

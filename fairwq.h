@@ -1416,7 +1416,7 @@ struct fairwq_task;
  */
 typedef void (*fairwq_task_func_t)(struct fairwq_task *self);
 
-/* Tasks that a runner has forked and not joined, and that no other one sees. */
+/* Tasks that a runner has forked and not joined. Only that runner uses the list. */
 struct fairwq_forks {
 	/* private: */
 	struct list_head list;		/* tasks, the newest last */
@@ -1444,14 +1444,15 @@ struct fairwq_forks {
  */
 struct fairwq_task {
 	/* private: */
-	fairwq_task_func_t func;	/* NULL: it stands for an item */
 	struct list_head node;		/* with those that its runner has forked before */
+	fairwq_task_func_t func;	/* NULL: it stands for an item */
+	struct fairwq_runner *origin;	/* that has promoted it, or NULL, or FAIRWQ_TASK_DONE */
+	struct fairwq_work work;	/* by which another runner takes it */
+	/* Each fork and join of another runner reads this: not in the cache line of @node. */
 	union {
 		struct fairwq_forks *forks;	/* of the runner that runs it; NULL: none does */
 		struct fairwq_context *context;	/* until then, if promoted: to run in, or NULL */
 	};
-	struct fairwq_runner *origin;	/* that has promoted it, or NULL, or FAIRWQ_TASK_DONE */
-	struct fairwq_work work;	/* by which another runner takes it */
 	struct lockdep_map lockdep_map;	/* of no size without CONFIG_LOCKDEP */
 };
 
@@ -1514,8 +1515,8 @@ static inline void __fairwq_lockdep_task_end(struct fairwq_task *self, struct fa
 void __fairwq_fork_hungry(struct fairwq_forks *forks);
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task);
 void __fairwq_task_elsewhere(struct fairwq_task *self, struct fairwq_task *task);
-void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
-			fairwq_task_func_t func);
+void __fairwq_forks_left(struct fairwq_forks *forks, struct list_head *newest,
+			 const void *func);
 
 /**
  * fairwq_task_here - make a task stand for the calling item
@@ -1599,9 +1600,8 @@ static __always_inline void __fairwq_task_run(struct fairwq_task *self, struct f
 
 	func(task);
 	__fairwq_lockdep_task_end(self, task, outer);
-	/* Forks are promoted from the oldest on, so this is so or none is left. */
 	if (newest && unlikely(self->forks->list.prev != newest))
-		__fairwq_task_left(self, newest, func);
+		__fairwq_forks_left(self->forks, newest, func);
 }
 
 /*

@@ -5,8 +5,8 @@
  *
  *   State of a task   Where it is                    What a join does
  *   ----------------  -----------------------------  ------------------------------
- *   private           forker->forks.list, which      takes it off the list (inline
- *                     only its runner sees           in fairwq.h), and runs it
+ *   private           only in forker->forks.list,    takes it off the list (inline
+ *                     which only its runner uses     in fairwq.h), and runs it
  *   promoted          at the head of the FIFO of     takes it back, and runs it
  *                     the forker's batch
  *   stolen            another runner runs it, as a   spins for a moment, then sleeps;
@@ -25,8 +25,10 @@
  * which the active runners wait. So there is one more active runner for a
  * while.
  *
- * Locking: pool->lock for what is promoted. The forker needs none, because only
- * its runner writes it. Those that steal read @scopes.
+ * Locking: pool->lock for the work of what is promoted. The forker needs none,
+ * because only its runner writes it. Those that steal read @scopes.
+ * Invariant: in forker->forks.list those that were promoted are before those
+ * that are private. forker->shared is the last of them, or the head.
  * Invariant: a stolen task runs at the bottom of a stack, so a join never nests
  * the function of another task than its own.
  * Invariant: what a join waits for was begun by another runner. So among
@@ -66,6 +68,11 @@ static struct fairwq_runner *to_runner(struct fairwq_forks *forks)
 	return container_of(forks, struct fairwq_runner, forker.forks);
 }
 
+static struct fairwq_task *to_task(struct list_head *node)
+{
+	return list_entry(node, struct fairwq_task, node);
+}
+
 /* ---- promotion ---------------------------------------------------------- */
 
 /*
@@ -84,7 +91,7 @@ static int next_cpu(void)
 static void promote_oldest(struct fairwq_runner *runner)
 {
 	struct fairwq_forker *forker = &runner->forker;
-	struct fairwq_task *task = list_first_entry(&forker->forks.list, struct fairwq_task, node);
+	struct fairwq_task *task = to_task(forker->shared->next);
 	struct fairwq_runner *kick = NULL;
 	struct fairwq_pool *pool = runner->pool;
 	unsigned long flags;
@@ -96,9 +103,10 @@ static void promote_oldest(struct fairwq_runner *runner)
 		kick = fairwq_seat_take_locked(pool);
 	if (kick) {
 		/* Those of tasks before may be more than @task needs. That does no harm. */
-		WRITE_ONCE(forker->scopes, (list_empty(&forker->promoted) ? 0 : forker->scopes) |
-					   (current->flags & FAIRWQ_SCOPES));
-		list_move_tail(&task->node, &forker->promoted);
+		WRITE_ONCE(forker->scopes,
+			   (forker->shared == &forker->forks.list ? 0 : forker->scopes) |
+			   (current->flags & FAIRWQ_SCOPES));
+		forker->shared = &task->node;
 		task->origin = runner;
 		fairwq_seat_not_quick_locked(runner);
 		pool->tally.counter[FAIRWQ_PROMOTED]++;
@@ -136,7 +144,7 @@ void __fairwq_fork_hungry(struct fairwq_forks *forks)
 {
 	struct fairwq_runner *runner = to_runner(forks);
 
-	if (!list_empty(&forks->list) && promotes_now(&runner->forker))
+	if (!list_is_last(runner->forker.shared, &forks->list) && promotes_now(&runner->forker))
 		promote_oldest(runner);
 }
 EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
@@ -164,7 +172,6 @@ static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 	list_del(&task->work.node);
 	fairwq_fifo_removed_locked(batch, &task->work);
 	atomic_long_set(&task->work.data, 0);
-	list_del(&task->node);
 	if (batch->max_active)	/* another item of it may begin */
 		fairwq_kick_unlock(pool, flags);
 	else
@@ -192,19 +199,31 @@ static void await_stolen(struct fairwq_runner *runner, struct fairwq_task *task)
 		wait_var_event(&task->origin, is_done(task));
 		fairwq_seat_unblock(runner);
 	}
-	list_del(&task->node);
 }
 
-/* Take back a task that was promoted, or wait until it has run: see fairwq_unfork(). */
+/*
+ * Take back a task that was promoted, or wait until it has run.
+ *
+ * Return: whether it was taken back.
+ */
+static bool end_promoted(struct fairwq_runner *runner, struct fairwq_task *task)
+{
+	bool back = take_back(runner, task);
+
+	if (!back)
+		await_stolen(runner, task);
+	if (runner->forker.shared == &task->node)
+		runner->forker.shared = task->node.prev;
+	list_del(&task->node);
+	return back;
+}
+
+/* End a task that was promoted: see fairwq_unfork(). */
 bool __fairwq_unfork(struct fairwq_task *self, struct fairwq_task *task)
 {
-	struct fairwq_runner *runner = to_runner(self->forks);
-
 	might_sleep();
-	if (!take_back(runner, task)) {
-		await_stolen(runner, task);
+	if (!end_promoted(to_runner(self->forks), task))
 		return false;
-	}
 	task->forks = self->forks;
 	return true;
 }
@@ -212,48 +231,29 @@ EXPORT_SYMBOL_GPL(__fairwq_unfork);
 
 /* ---- tasks that were not joined ----------------------------------------- */
 
-static void warn_unjoined(const struct fairwq_turn *turn, const void *func)
+/*
+ * Report @func, which has returned without a join of what it forked. @newest is
+ * what was forked last before, or the head of the list.
+ *
+ * What it forked may be on the stack that is gone. So its private tasks are
+ * forgotten without a look at them, and never run. Those that were promoted are
+ * ended, first of all, because the report overwrites the stack.
+ */
+void __fairwq_forks_left(struct fairwq_forks *forks, struct list_head *newest,
+			 const void *func)
 {
+	struct fairwq_runner *runner = to_runner(forks);
+	const struct fairwq_turn *turn = &runner->turn;
+	struct list_head *last = newest;
+
+	/* If @newest is private, all that was forked behind it is so, too. */
+	if (newest == &forks->list || READ_ONCE(to_task(newest)->origin))
+		last = runner->forker.shared;
+	last->next = &forks->list;
+	forks->list.prev = last;
+	while (forks->list.prev != newest)
+		end_promoted(runner, to_task(forks->list.prev));
 	WARN_ONCE(1, "fairwq: %ps in item %ps of batch %s/%s has not joined what it forked\n",
 		  func, turn->func, turn->batch->pool->name, turn->batch->name);
 }
-
-/*
- * Report a task whose function has returned without a join of what it forked.
- * Its forks may be on the stack that is gone, so those that are private are
- * forgotten, and never run. @newest is what was forked last before the task
- * ran.
- */
-void __fairwq_task_left(struct fairwq_task *self, struct list_head *newest,
-			fairwq_task_func_t func)
-{
-	struct list_head *list = &self->forks->list;
-
-	if (list_empty(list))
-		return;			/* @newest was promoted meanwhile */
-	if (newest != list && READ_ONCE(list_entry(newest, struct fairwq_task, node)->origin))
-		newest = list;
-	list->prev = newest;
-	newest->next = list;
-	warn_unjoined(&to_runner(self->forks)->turn, func);
-}
-EXPORT_SYMBOL_GPL(__fairwq_task_left);
-
-/*
- * Report a function that has returned without a join of what it forked. Forget
- * its private tasks. First take back or join those that were promoted, because
- * they may be on the stack, which the report overwrites.
- */
-void fairwq_forks_unjoined(struct fairwq_runner *runner)
-{
-	struct list_head *promoted = &runner->forker.promoted;
-	struct fairwq_task *task;
-
-	INIT_LIST_HEAD(&runner->forker.forks.list);
-	while (!list_empty(promoted)) {
-		task = list_first_entry(promoted, struct fairwq_task, node);
-		if (!take_back(runner, task))
-			await_stolen(runner, task);
-	}
-	warn_unjoined(&runner->turn, runner->turn.func);
-}
+EXPORT_SYMBOL_GPL(__fairwq_forks_left);

@@ -5,14 +5,13 @@
 
 #include "types.h"
 
-void fairwq_forks_unjoined(struct fairwq_runner *runner);
-
 /* Check that a function that has returned has joined all that it has forked. */
 static inline void fairwq_forks_end(struct fairwq_runner *runner)
 {
-	if (unlikely(!list_empty(&runner->forker.forks.list) ||
-		     !list_empty(&runner->forker.promoted)))
-		fairwq_forks_unjoined(runner);
+	struct fairwq_forks *forks = &runner->forker.forks;
+
+	if (unlikely(!list_empty(&forks->list)))
+		__fairwq_forks_left(forks, &forks->list, runner->turn.func);
 }
 
 #endif /* FAIRWQ_FORK_H */

@@ -172,7 +172,7 @@ struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t 
 	raw_spin_lock_init(&runner->park_lock);
 	INIT_LIST_HEAD(&runner->parked);
 	INIT_LIST_HEAD(&runner->forker.forks.list);
-	INIT_LIST_HEAD(&runner->forker.promoted);
+	runner->forker.shared = &runner->forker.forks.list;
 	runner->forker.forks.hungry = &pool->crew.hungry;
 	runner->pool = pool;
 	if (xa_alloc(&fairwq_runners, &runner->id, runner, xa_limit_32b, gfp)) {

@@ -55,13 +55,13 @@ struct fairwq_crew {
 
 /* By what the items of a runner fork. Only that runner writes it. See fork.c. */
 struct fairwq_forker {
-	struct fairwq_forks forks;	/* private tasks */
-	struct list_head promoted;	/* tasks that were promoted, and not joined */
+	struct fairwq_forks forks;	/* tasks not joined: those promoted, then private ones */
+	struct list_head *shared;	/* the last that was promoted, or the head of the list */
 	fairwq_func_t run_task;		/* the function of the work of a task */
 	unsigned int skip;		/* calls before the clock is read again */
 	unsigned int step;		/* @skip, as it was set last */
 	u64 promote_at;			/* not before, ns */
-	unsigned int scopes;		/* p: FAIRWQ_SCOPES of @promoted, all together */
+	unsigned int scopes;		/* p: FAIRWQ_SCOPES of those promoted, together */
 };
 
 /* What finds out whether the item of a runner sleeps. See asleep.c. */

@@ -965,6 +965,54 @@ static void task_that_was_not_joined_is_forgotten(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, FIB, again->result);
 }
 
+/* What leave_promoted_fn() forks and does not join. */
+static struct part promoted;
+
+/* Fork a task that is promoted, and one that is private. Join none of them. */
+static void leave_promoted_fn(struct fairwq_task *self)
+{
+	struct forking *x = container_of(self, struct part, task)->x;
+	struct part private;
+
+	fairwq_test_set_hook(gate_hook);
+	x->failed |= fairwq_pool_set_max_active(x->batch->pool, 2) != 0;
+	part_init(&promoted, x, 1, count_fn);
+	fairwq_fork(self, &promoted.task);
+	look_up_until(x, self, &x->gate->entered);
+	fairwq_test_set_hook(NULL);
+	part_init(&private, x, 2, count_fn);
+	fairwq_fork(self, &private.task);
+	x->failed |= !fairwq_work_pending(&promoted.task.work);
+}
+
+/* Join a task of that function. No runner takes it, as the pool has but one seat. */
+static void leave_a_promoted_task(struct forking *x, struct fairwq_task *self)
+{
+	struct part part;
+
+	part_init(&part, x, 0, leave_promoted_fn);
+	fairwq_fork(self, &part.task);
+	fairwq_join(self, &part.task);
+	x->failed |= fairwq_work_pending(&promoted.task.work);
+	x->failed |= atomic_read(&promoted.runs) != 0;
+}
+
+/*
+ * A task that was promoted and not joined is ended when the function that has
+ * forked it returns, because then its memory may be reused. That it was not
+ * joined was reported in the case before, and is reported only once.
+ */
+static void task_that_was_promoted_and_not_joined_is_ended(struct kunit *test)
+{
+	struct forking *x = promoting_new(test, NULL);
+
+	KUNIT_ASSERT_EQ(test, 0, fairwq_pool_set_max_active(x->batch->pool, 1));
+	x->fn = leave_a_promoted_task;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
+	promoted_go(test, x);
+	KUNIT_EXPECT_EQ(test, 1ULL, counter(x, FAIRWQ_PROMOTED));
+}
+
 /* ---- a task that was not joined, and the context of its item -------------- */
 
 /*
@@ -1873,6 +1921,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(item_sees_that_more_runners_may_run),
 	KUNIT_CASE(flush_waits_for_the_whole_item),
 	KUNIT_CASE(task_that_was_not_joined_is_forgotten),
+	KUNIT_CASE(task_that_was_promoted_and_not_joined_is_ended),
 	KUNIT_CASE(task_that_was_not_joined_is_no_root),
 	KUNIT_CASE(chain_goes_on_at_other_stacks),
 	KUNIT_CASE(item_keeps_its_seat_on_another_stack),

@@ -47,7 +47,7 @@ bool pending[TASKS];		/* task->work.data; it is in batch->fifo */
 byte in_flight = 1;		/* of the batch: the item */
 
 /* Of the forker. */
-bool private[TASKS];		/* in forker->forks.list, in this order */
+bool private[TASKS];		/* behind forker->shared, in this order */
 bool promoted[TASKS];		/* task->origin */
 
 bool ran[TASKS];		/* for the properties */
