@@ -63,13 +63,14 @@ static struct fairwq_context *current_context(void)
 
 /* ---- capture ------------------------------------------------------------- */
 
-#ifdef CONFIG_BLK_CGROUP
 /*
- * Return the block cgroup of the caller, with a reference. A kernel thread is
- * in that of its context, and not in that of its task.
+ * Return the block cgroup of the caller, with a reference; or NULL if the
+ * kernel has none. A kernel thread is in that of its context, and not in that
+ * of its task.
  */
 static struct cgroup_subsys_state *get_blkcg(void)
 {
+#ifdef CONFIG_BLK_CGROUP
 	const struct fairwq_context *context = current->flags & PF_KTHREAD ? current_context() :
 									     NULL;
 
@@ -77,13 +78,10 @@ static struct cgroup_subsys_state *get_blkcg(void)
 		return task_get_css(current, io_cgrp_id);
 	css_get(context->blkcg);
 	return context->blkcg;
-}
 #else
-static struct cgroup_subsys_state *get_blkcg(void)
-{
 	return NULL;
-}
 #endif
+}
 
 struct fairwq_context *fairwq_context_capture(gfp_t gfp)
 {
@@ -114,9 +112,8 @@ static void context_free(struct kref *refs)
 {
 	struct fairwq_context *context = container_of(refs, struct fairwq_context, refs);
 
-#ifdef CONFIG_BLK_CGROUP
-	css_put(context->blkcg);
-#endif
+	if (context->blkcg)
+		css_put(context->blkcg);
 	mem_cgroup_put(context->memcg);
 	put_cred(context->cred);
 	kfree(context);
@@ -137,7 +134,6 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	struct in_context in = { .task = current, .context = context };
 	struct fairwq_context *outer = current_context();
 	struct fairwq_serializer *serializer = runner ? runner->turn.serializer : NULL;
-	struct fairwq_forker *forker = runner ? &runner->forker : NULL;
 	struct fairwq_call_state state;
 	struct mem_cgroup *memcg;
 	const struct cred *cred;
@@ -152,33 +148,31 @@ void fairwq_context_call(struct fairwq_context *context, void (*func)(void *arg)
 	cred = override_creds(context->cred);
 	memcg = set_active_memcg(context->memcg);
 	kthread_associate_blkcg(context->blkcg);
-	if (runner)
+	if (runner) {
 		WRITE_ONCE(runner->context, context);
-	else
+		list_splice_init(&runner->forker.forks.list, &forks);
+		runner->forker.shared = &runner->forker.forks.list;
+	} else {
 		scoped_guard(spinlock, &fairwq_in_context_lock)
 			list_add(&in.node, &fairwq_in_context);
-	if (forker) {
-		list_splice_init(&forker->forks.list, &forks);
-		forker->shared = &forker->forks.list;
 	}
 	fairwq_call_begin(&state);
 	func(arg);
-	/* The item is the last of its serializer, and has let go of its lockdep map. */
-	if (runner && runner->turn.serializer != serializer && state.locks)
-		state.locks--;
-	/* Here, because the next call may wait, and other credentials would hide a leak. */
-	if (runner && !fairwq_call_state_kept(&state))
-		fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
-	if (forker) {
+	if (runner) {
+		/* The item is the last of its serializer, and has let go of its lockdep map. */
+		if (runner->turn.serializer != serializer && state.locks)
+			state.locks--;
+		/* Here, because what follows may wait, and other credentials would hide a leak. */
+		if (!fairwq_call_state_kept(&state))
+			fairwq_call_leaked(&state, runner->turn.func, runner->turn.batch);
 		fairwq_forks_end(runner);
-		list_splice(&forks, &forker->forks.list);
-		forker->shared = shared;
-	}
-	if (runner)
+		list_splice(&forks, &runner->forker.forks.list);
+		runner->forker.shared = shared;
 		WRITE_ONCE(runner->context, outer);
-	else
+	} else {
 		scoped_guard(spinlock, &fairwq_in_context_lock)
 			list_del(&in.node);
+	}
 	kthread_associate_blkcg(outer ? outer->blkcg : NULL);
 	set_active_memcg(memcg);
 	revert_creds(cred);
