@@ -160,22 +160,16 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
 static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
 	struct fairwq_batch *batch = runner->turn.batch;
-	struct fairwq_pool *pool = runner->pool;
-	unsigned long flags;
 
-	raw_spin_lock_irqsave(&pool->lock, flags);
+	/* With a max_active another item of the batch may begin. */
+	guard(fairwq_kick)(runner->pool);
 	if (!atomic_long_read(&task->work.data)) {
-		pool->tally.counter[FAIRWQ_STOLEN]++;
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
+		runner->pool->tally.counter[FAIRWQ_STOLEN]++;
 		return false;
 	}
 	list_del(&task->work.node);
 	fairwq_fifo_removed_locked(batch, &task->work);
 	atomic_long_set(&task->work.data, 0);
-	if (batch->max_active)	/* another item of it may begin */
-		fairwq_kick_unlock(pool, flags);
-	else
-		raw_spin_unlock_irqrestore(&pool->lock, flags);
 	return true;
 }
 
