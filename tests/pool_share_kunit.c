@@ -53,6 +53,7 @@ struct share_client {
 	atomic64_t sum_turns;		/* of its items that count */
 	/* What these took, with all that they did, and were to take; ns. */
 	atomic64_t sum_time, sum_length;
+	u64 longest;			/* of @sum_time; if two end at once, one may be missed */
 };
 
 struct share_item {
@@ -276,7 +277,7 @@ static void share_fn(struct fairwq_work *work)
 	struct share *share = client->share;
 	bool first = client == &share->client[0], counts;
 	u32 length = client->length;
-	u64 begin, more = 0;
+	u64 begin, took, more = 0;
 
 	if (client->sleeps)
 		usleep_range(length / NSEC_PER_USEC, length / NSEC_PER_USEC + 1);
@@ -311,7 +312,10 @@ static void share_fn(struct fairwq_work *work)
 	if (!(begin & 12))
 		judge_look(share->judge);
 	/* A flush waits for the end of this function, although @item may be queued again. */
-	atomic64_add(counts ? ktime_get_ns() - begin + more : 0, &client->sum_time);
+	took = counts ? ktime_get_ns() - begin + more : 0;
+	atomic64_add(took, &client->sum_time);
+	if ((s64)took > (s64)READ_ONCE(client->longest))
+		WRITE_ONCE(client->longest, took);
 }
 
 static struct share *share_new(struct kunit *test, const struct share_case *c, unsigned int flags)
@@ -432,10 +436,34 @@ static unsigned int share_of(struct share *share, const struct share_client *cli
 }
 
 /*
+ * Return the share of @client in the run time, as far as it is due to more than
+ * one item: without its longest one, if its share is above @high, or without
+ * the longest one of another client, if it is below @low.
+ */
+static unsigned int share_but_for_one(struct share *share, const struct share_client *client,
+				      unsigned int low, unsigned int high)
+{
+	u64 all = 0, its = atomic64_read(&client->sum_time), other = 0;
+	unsigned int i, got = share_of(share, client, SHARE_TIME);
+
+	for (i = 0; i < share->nr; i++) {
+		all += atomic64_read(&share->client[i].sum_time);
+		if (&share->client[i] != client)
+			other = max(other, share->client[i].longest);
+	}
+	if (got > high)
+		return max(div64_u64(1000 * (its - client->longest), all - client->longest + 1),
+			   (u64)low);
+	return min(div64_u64(1000 * its, all - other + 1), (u64)high);
+}
+
+/*
  * Return what @client got. If a CPU stalls in an item, this item has a large
  * part of the run time. The other client then gets many turns for it. So under
  * fair time it is enough if the share of run time or that of lengths is within
- * @low and @high. A starved client has too little of both.
+ * @low and @high, or that of run time would be but for one item, which the
+ * client has not paid for when the try ends. A starved client has too little of
+ * all, and one that gets too much has too much of all.
  */
 static unsigned int share_got(struct share *share, const struct share_client *client,
 			      const struct share_case *c, unsigned int low, unsigned int high)
@@ -447,6 +475,8 @@ static unsigned int share_got(struct share *share, const struct share_client *cl
 	got = share_of(share, client, SHARE_TIME);
 	if (got < low || got > high)
 		got = share_of(share, client, SHARE_LENGTH);
+	if (got < low || got > high)
+		got = share_but_for_one(share, client, low, high);
 	return got;
 }
 
