@@ -4,7 +4,6 @@
  * each in one place.
  *
  *   fairwq_assign_str()     strings of tracepoints       before 6.10
- *   fairwq_prefetchw()      prefetch for a write         user-mode Linux
  *   timer_destroy_on_stack()  another name               before 6.16
  *   guard()                 sparse does not know it      every kernel
  *   FAIRWQ_HAS_NOTIFIERS    the scheduler calls modules: with KVM
@@ -19,7 +18,6 @@
 #include <linux/cleanup.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
-#include <linux/prefetch.h>
 #include <linux/timer.h>
 
 /*
@@ -32,19 +30,6 @@
 									\
 		memcpy(__get_str(dst), __src, strlen(__src) + 1);	\
 	})
-
-/*
- * Prefetch a cache line for a write. User-mode Linux is compiled without SSE,
- * and then prefetchw() does nothing.
- */
-static inline void fairwq_prefetchw(const void *p)
-{
-#if defined(CONFIG_UML) && defined(__x86_64__)
-	asm volatile("prefetchw %0" : : "m" (*(const char *)p));
-#else
-	prefetchw(p);
-#endif
-}
 
 /*
  * sparse does not see that a guard() drops its lock at the end of the scope, so

@@ -21,6 +21,7 @@
  */
 #include <linux/completion.h>
 #include <linux/export.h>
+#include <linux/prefetch.h>
 
 #include "compat.h"
 #include "policy.h"
@@ -259,7 +260,7 @@ void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	list_del(&work->node);
 	count_out_locked(batch, work);
 	/* The next turn's list_del() writes to the item after the next. */
-	fairwq_prefetchw(batch->fifo.next->next);
+	prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
 	fairwq_policy_charge_locked(turn, work);
 	batch_new_head_locked(batch);

@@ -53,6 +53,7 @@
 #include <linux/completion.h>
 #include <linux/export.h>
 #include <linux/hash.h>
+#include <linux/prefetch.h>
 
 #include "fifo.h"
 #include "push.h"
@@ -385,7 +386,7 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/* Not under the lock, which queue calls wait for. A hint: the work may be gone. */
-	fairwq_prefetchw(READ_ONCE(serializer->waiting.next));
+	prefetchw(READ_ONCE(serializer->waiting.next));
 	raw_spin_lock_irq(lock);
 	/*
 	 * Store @current_work, then load @yield. Pairs with await_running().
