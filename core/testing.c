@@ -8,9 +8,9 @@
 
 #ifdef FAIRWQ_TESTING
 void (*fairwq_test_hook)(enum fairwq_test_point point, struct fairwq_batch *batch);
-EXPORT_SYMBOL_GPL(fairwq_test_hook);
+FAIRWQ_TEST_EXPORT(fairwq_test_hook);
 atomic_long_t fairwq_test_batches;
-EXPORT_SYMBOL_GPL(fairwq_test_batches);
+FAIRWQ_TEST_EXPORT(fairwq_test_batches);
 atomic_t fairwq_test_fail_nth;
-EXPORT_SYMBOL_GPL(fairwq_test_fail_nth);
+FAIRWQ_TEST_EXPORT(fairwq_test_fail_nth);
 #endif

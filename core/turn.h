@@ -35,7 +35,8 @@ static inline void fairwq_start_item(struct fairwq_runner *runner, struct fairwq
 	 * A CPU that sees @work here also sees what the last item of this
 	 * runner did. The lock that was taken since is no such barrier. Pairs
 	 * with fairwq_executing_runner(), fairwq_park_locked() and
-	 * await_running(). Models: tests/models/park.pml, disable.pml.
+	 * await_running().
+	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, work);
 	WRITE_ONCE(work->last_runner, runner->id);
@@ -58,7 +59,8 @@ static inline void fairwq_end_current(struct fairwq_runner *runner)
 	/*
 	 * The next run of the work sees what this one did, and so does a CPU
 	 * that waits for it. Pairs with fairwq_executing_runner(),
-	 * fairwq_park_locked() and await_running(). Models: tests/models/park.pml, disable.pml.
+	 * fairwq_park_locked() and await_running().
+	 * Models: tests/models/park.pml, disable.pml.
 	 */
 	smp_store_release(&runner->current_work, NULL);
 	/*
