@@ -64,9 +64,13 @@ static_assert(ARRAY_SIZE(fairwq_counter_name) == FAIRWQ_NR_COUNTERS);
 
 /* ---- version ---------------------------------------------------------- */
 
-static struct debugfs_blob_wrapper version = {
-	FAIRWQ_VERSION "\n", sizeof(FAIRWQ_VERSION),
-};
+/* Not a blob, which root could write to from 6.12 on. */
+static int version_show(struct seq_file *m, void *v)
+{
+	seq_puts(m, FAIRWQ_VERSION "\n");
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(version);
 
 /* ---- summary ---------------------------------------------------------- */
 
@@ -557,7 +561,7 @@ int __init fairwq_debugfs_init(void)
 
 	guard(mutex)(&fairwq_dir_mutex);
 	fairwq_dir = debugfs_create_dir("fairwq", NULL);
-	debugfs_create_blob("version", 0400, fairwq_dir, &version);
+	debugfs_create_file("version", 0400, fairwq_dir, NULL, &version_fops);
 	list_for_each_entry(pool, &fairwq_dir_pools, debugfs.link)
 		show_pool_locked(pool);
 	return 0;
