@@ -1448,7 +1448,7 @@ struct fairwq_task {
 	fairwq_task_func_t func;	/* NULL: it stands for an item */
 	struct fairwq_runner *origin;	/* that has promoted it, or NULL, or FAIRWQ_TASK_DONE */
 	struct fairwq_work work;	/* by which another runner takes it */
-	/* Each fork and join of another runner reads this: not in the cache line of @node. */
+	/* Each fork and join of another runner reads this: so it is far from @node. */
 	union {
 		struct fairwq_forks *forks;	/* of the runner that runs it; NULL: none does */
 		struct fairwq_context *context;	/* until then, if promoted: to run in, or NULL */

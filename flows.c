@@ -85,7 +85,7 @@ struct fairwq_flow {
 struct fairwq_flows {
 	/* Read by every queue call. */
 	struct latch_tree_root tree;	/* L to write, RCU to read: by key */
-	struct fairwq_batch *shared;	/* I: a reference; no flow is made once it is disposed */
+	struct fairwq_batch *shared;	/* I: a reference; disposed: no flow is made or opened */
 
 	raw_spinlock_t lock ____cacheline_aligned_in_smp; /* L, see the head */
 	struct list_head list;		/* L: open flows, as the sweep comes to them */

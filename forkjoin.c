@@ -71,7 +71,6 @@ static void run_task(struct fairwq_work *work)
 	fairwq_task_here(&call.self);
 	task->forks = call.self.forks;
 	call_in_context(context, &call);
-	fairwq_forks_end(runner);
 	runner->origin = NULL;
 	fairwq_scopes_leave(flags);
 	/*

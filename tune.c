@@ -171,12 +171,12 @@ int fairwq_pool_set_histograms(struct fairwq_pool *pool, unsigned int on)
 		if (on == !!data_race(batch->stats->hists))
 			continue;
 		hists = on ? kzalloc(sizeof(*hists), GFP_NOWAIT | __GFP_NOWARN) : NULL;
-		if (on && !hists)
-			err = -ENOMEM;
 		/* The call that came last decides. */
 		scoped_guard(raw_spinlock_irq, &pool->lock)
-			if (on == pool->histograms && on != !!batch->stats->hists)
+			if (on == pool->histograms && on != !!batch->stats->hists) {
+				err = on && !hists ? -ENOMEM : err;
 				swap(batch->stats->hists, hists);
+			}
 		kfree(hists);
 	}
 	return err;

@@ -37,10 +37,9 @@
 /* Check whether an item of @batch may start within what is left of the budget. */
 static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *batch)
 {
-	/* A hint, which is written under the pool's lock. */
-	unsigned long avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
-	u64 each = avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC, now;
 	struct fairwq_burst *burst = &runner->burst;
+	unsigned long avg;
+	u64 now, each;
 
 	/* After a tick the estimate may be wrong, so the clock is read. */
 	if (burst->left && !time_after(jiffies, runner->started)) {
@@ -50,6 +49,9 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 	now = fairwq_clock();
 	if (now >= burst->due)
 		return false;
+	/* A hint, which is written under the pool's lock. */
+	avg = data_race(ewma_fairwq_run_read(&batch->stats->run_avg));
+	each = avg ? avg + ITEM_OVERHEAD_NS : FAIRWQ_DFL_SLICE_US * NSEC_PER_USEC;
 	if (each < burst->due - now)
 		burst->left = clamp_t(u64, div64_u64(burst->due - now, each), 1,
 				      BURST_CHECK) - 1;

@@ -231,7 +231,8 @@ EXPORT_SYMBOL_GPL(__fairwq_unfork);
  *
  * What it forked may be on the stack that is gone. So its private tasks are
  * forgotten without a look at them, and never run. Those that were promoted are
- * ended, first of all, because the report overwrites the stack.
+ * ended, as far as their memory is still there. That comes first, because the
+ * report overwrites the stack.
  */
 void __fairwq_forks_left(struct fairwq_forks *forks, struct list_head *newest,
 			 const void *func)

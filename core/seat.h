@@ -28,7 +28,7 @@ DEFINE_LOCK_GUARD_1(fairwq_kick, struct fairwq_pool,
 		    raw_spin_lock_irqsave(&_T->lock->lock, _T->flags),
 		    fairwq_kick_unlock(_T->lock, _T->flags), unsigned long flags)
 
-/* Kick the runner that fairwq_kick_locked() has chosen; NULL: none. */
+/* Queue the work of a runner that has a seat: one that was chosen, or the caller's; NULL: none. */
 static inline void fairwq_kick_send(struct fairwq_runner *runner)
 {
 	if (runner)

@@ -120,11 +120,11 @@ extern fairwq_func_t fairwq_sequenced_func;
 /*
  * A work that no client has queued: of a call that waits for it, and has it on
  * its stack. It is WORK_OWN, so it never reaches a client's callback, and no
- * cancel counts it; or it is the marker of a serializer's flush.
+ * cancel counts it; or it is the barrier or the marker of a flush.
  */
 struct fairwq_own_work {
 	struct fairwq_work work;
-	struct completion done;		/* it has run, or a cancel has taken it out */
+	struct completion done;		/* it has run, or was taken out; or the flush is over */
 	int ret;			/* until then the caller's; 0 or -ECANCELED */
 };
 

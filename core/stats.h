@@ -16,7 +16,6 @@
 #include <linux/average.h>
 #include <linux/bitops.h>
 #include <linux/ktime.h>
-#include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>

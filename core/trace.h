@@ -108,7 +108,7 @@ TRACE_EVENT(fairwq_batch,
 	TP_printk("pool=%s batch=%s %s", __get_str(pool), __get_str(batch), __get_str(event))
 );
 
-/* A runner that was idle was queued to the workqueue, or goes idle: kick, idle. */
+/* A runner that was idle has a seat, and will be queued, or goes idle: kick, idle. */
 TRACE_EVENT(fairwq_runner,
 	TP_PROTO(const struct fairwq_pool *pool, const struct fairwq_runner *runner,
 		 const char *event),

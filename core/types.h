@@ -15,10 +15,10 @@
  * A: atomic; the comment says what it is for
  * R: only the worker that executes the runner
  *
- * Order: batch->flush_mutex; the spinlock of a sequencer or of
- * flows; of a serializer; pool->lock; a runner's park_lock; then inbox->lock.
- * inbox.c, context.c, debugfs.c and the table of runners have a lock each,
- * under which none of these is taken.
+ * Order: batch->flush_mutex; the spinlock of a sequencer or of flows; of a
+ * serializer; pool->lock; a runner's park_lock; then inbox->lock. inbox.c,
+ * context.c, debugfs.c and the table of runners have a lock each, under which
+ * none of these is taken.
  *
  * pool->lock is raw and irq-safe, because a queue call may come from any
  * context but NMI, on PREEMPT_RT too. Code that holds it must not sleep or

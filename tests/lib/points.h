@@ -27,7 +27,7 @@ enum fairwq_test_point {
 	FAIRWQ_POINT_LOOK,		/* a cancel or a flush sees where a work is */
 	FAIRWQ_POINT_PROMOTED,		/* a task is promoted, no runner is kicked yet */
 	FAIRWQ_POINT_MOVING,		/* a work is taken out, to be queued elsewhere */
-	FAIRWQ_POINT_TAKE_OUT,		/* it saw a work wait in a serializer, no lock yet */
+	FAIRWQ_POINT_TAKE_OUT,		/* one of both saw a work in a serializer, no lock yet */
 	FAIRWQ_POINT_LIMITER_ENDED,	/* one item less is in flight, under the lock */
 	FAIRWQ_POINT_MARKER_THROUGH,	/* a flush of a serializer was told, under the lock */
 	FAIRWQ_POINT_LIMITER_LEFT,	/* the lock is dropped, the limiter may be gone */

@@ -15,7 +15,7 @@
  * Broken NO_MB_DISABLE (assertion): no smp_mb() in disable_item().
  * Broken NO_MB_CLAIM (assertion): the cmpxchg() in fairwq_claim() without its
  *	barrier: @disabled is loaded before the work can be seen to be pending.
- * Broken NO_ACQUIRE_DATA (assertion): await() loads @last_runner before
+ * Broken NO_ACQUIRE_DATA (assertion): await_running() loads @last_runner before
  *	fairwq_try_find() loads that the work is not pending.
  * Broken NO_ACQUIRE_CURRENT (assertion): the caller loads the function's stores
  *	before it loads @current_work.

@@ -93,7 +93,7 @@ inline count_active(n)
 	hungry = (nr_active < max_active)
 }
 
-/* set_seated_locked() in core/seat.c */
+/* fairwq_seat_lose_locked() and fairwq_seat_regain_locked() in core/seat.c */
 inline set_asleep(me, how)
 {
 	nr_napping = nr_napping + (!how) - naps[me];

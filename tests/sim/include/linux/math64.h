@@ -10,12 +10,6 @@ static inline u64 fairwq_sim_div_u64(u64 dividend, u32 divisor)
 	return dividend / divisor;
 }
 
-static inline u64 fairwq_sim_div_u64_rem(u64 dividend, u32 divisor, u32 *remainder)
-{
-	*remainder = dividend % divisor;
-	return dividend / divisor;
-}
-
 static inline s64 fairwq_sim_div_s64_rem(s64 dividend, s32 divisor, s32 *remainder)
 {
 	*remainder = dividend % divisor;
@@ -32,24 +26,10 @@ static inline u64 fairwq_sim_div64_u64(u64 dividend, u64 divisor)
 	return dividend / divisor;
 }
 
-static inline u64 fairwq_sim_div64_u64_rem(u64 dividend, u64 divisor, u64 *remainder)
-{
-	*remainder = dividend % divisor;
-	return dividend / divisor;
-}
-
-static inline u64 fairwq_sim_mul_u64_u64_div_u64(u64 a, u64 b, u64 divisor)
-{
-	return (__uint128_t)a * b / divisor;
-}
-
 /* Newer ones have functions of the names, so this goes by the preprocessor. */
 #define div_u64		fairwq_sim_div_u64
-#define div_u64_rem	fairwq_sim_div_u64_rem
 #define div_s64		fairwq_sim_div_s64
 #define div_s64_rem	fairwq_sim_div_s64_rem
 #define div64_u64	fairwq_sim_div64_u64
-#define div64_u64_rem	fairwq_sim_div64_u64_rem
-#define mul_u64_u64_div_u64	fairwq_sim_mul_u64_u64_div_u64
 
 #endif /* FAIRWQ_SIM_MATH64_H */
