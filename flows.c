@@ -423,7 +423,7 @@ static bool flow_is_idle_locked(const struct fairwq_flows *flows,
 
 	lockdep_assert_held(&flows->lock);
 
-	/* In this order, because a work that is let go is first in the inbox, then in flight. */
+	/* In this order, because a work that is let go is held, then queued, then in flight. */
 	return !fairwq_batch_is_disposed(batch) && kref_read(&batch->refs) <= 2 &&
 	       !fairwq_inbox_nr(batch) && fairwq_batch_is_idle(batch);
 }

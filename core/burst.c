@@ -62,7 +62,7 @@ static bool burst_has_budget(struct fairwq_runner *runner, struct fairwq_batch *
 
 /*
  * Check whether the runner goes on with @work, the first in @serializer, whose
- * lock the caller has.
+ * lock the caller has, and of the batch of its turn.
  */
 bool fairwq_burst_goes_on(struct fairwq_runner *runner,
 			  const struct fairwq_serializer *serializer,
@@ -72,7 +72,7 @@ bool fairwq_burst_goes_on(struct fairwq_runner *runner,
 	struct fairwq_batch *batch = runner->turn.batch;
 	const struct fairwq_pool *pool = runner->pool;
 
-	if (!budget || fairwq_work_batch(work) != batch)
+	if (!budget)
 		return false;
 	/* Where a client says what an item costs, each one is charged as a turn. */
 	if (READ_ONCE(runner->yield) || fairwq_policy_of(pool)->needs_cost)

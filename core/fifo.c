@@ -3,9 +3,12 @@
  * FIFO: the queue of a batch, and whether the batch is in the fair tree.
  *
  *   inbox --> fifo --> turn --> its end
- *              ^ |
- *              | +--> parked --+
+ *            ^ ^ |
+ *   moved ---+ | +--> parked --+
  *              +--- put back --+
+ *
+ * The next item of a serializer is moved to the FIFO at once, if it is of the
+ * batch whose turn ends: see waitlist.c.
  *
  * After each change fairwq_fifo_update_locked() decides whether the batch is in
  * the tree. If the FIFO is empty, it takes over what is in the inbox.
@@ -102,9 +105,16 @@ long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairw
 
 	lockdep_assert_held(&batch->pool->lock);
 
+	/*
+	 * Then all in there is of calls under way, one of which will activate
+	 * the batch. A call that is over by now has seen or set @watched under
+	 * inbox->lock, so it is seen here, too. No model.
+	 */
+	if (!work && !READ_ONCE(inbox->watched))
+		return 0;
 	guard(raw_spinlock)(&inbox->lock);
 	list_splice_tail_init(&inbox->works, &batch->fifo);
-	inbox->watched = !list_empty(&batch->fifo);
+	WRITE_ONCE(inbox->watched, !list_empty(&batch->fifo));
 	return work ? atomic_long_read(&work->data) : 0;
 }
 
@@ -243,6 +253,35 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	if (unlikely(!list_empty(&pool->waits.works)) &&
 	    fairwq_waiters_take_locked(pool, work, turn->number))
 		WRITE_ONCE(container_of(turn, struct fairwq_runner, turn)->yield, true);
+}
+
+/*
+ * Queue a work that is TAKEN: put it behind all that @batch has. It does not
+ * come through the inbox. So it is counted by one less in @nr_out. If it is
+ * held, that is in the section that ends the hold, so that fairwq_inbox_nr()
+ * and max_queued count it once.
+ */
+void fairwq_fifo_append_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	struct fairwq_inbox *inbox = &batch->inbox;
+
+	lockdep_assert_held(&batch->pool->lock);
+
+	fairwq_fifo_take_over_locked(batch, NULL);
+	work->stamp = fairwq_inbox_stamp(batch, work);
+	if (trace_fairwq_queue_enabled())
+		fairwq_inbox_trace(batch, work);
+	if (unlikely(work->flags & FAIRWQ_WORK_HELD)) {
+		guard(raw_spinlock)(&inbox->lock);
+		work->flags &= ~FAIRWQ_WORK_HELD;
+		fairwq_inbox_forget_locked(batch);
+		WRITE_ONCE(batch->nr_out, batch->nr_out - 1);
+	} else {
+		WRITE_ONCE(batch->nr_out, batch->nr_out - 1);
+	}
+	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_QUEUED));
+	list_add_tail(&work->node, &batch->fifo);
+	fairwq_fifo_update_locked(batch);
 }
 
 /* Count a work as not queued any more. The parts of an item were not counted as queued. */

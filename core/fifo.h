@@ -32,6 +32,7 @@ long fairwq_fifo_take_over_locked(struct fairwq_batch *batch, const struct fairw
 void fairwq_fifo_update_locked(struct fairwq_batch *batch);
 u64 fairwq_fifo_oldest_locked(struct fairwq_batch *batch);
 void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch, struct fairwq_work *barrier);
+void fairwq_fifo_append_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn);
 void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_work *work);
 bool fairwq_fifo_has_room_locked(const struct fairwq_batch *batch);

@@ -10,8 +10,8 @@
  *
  * There are two places, because then producers and runners do not write the
  * same cache line for each item. The queue call that activates the batch, a
- * turn that empties the FIFO, a flush, a cancel or a dump takes all that is
- * here, in queue order, in one step.
+ * turn that empties the FIFO or appends to it, a flush, a cancel or a dump
+ * takes all that is here, in queue order, in one step.
  *
  * A queue call claims a work and puts it into its place in one section of the
  * lock. So a CPU that has the lock of a state finds each work of that state in

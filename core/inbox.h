@@ -34,7 +34,8 @@ static inline unsigned int fairwq_inbox_nr_queued(const struct fairwq_batch *bat
 	/*
 	 * Load @nr_out, then @nr_in, so that the first is not larger. A work is
 	 * counted in @nr_in under inbox->lock before it can be counted in
-	 * @nr_out, so the hand-over of that lock pairs with this. No model.
+	 * @nr_out, so the hand-over of that lock pairs with this; or @nr_out is
+	 * lowered before it is raised for the work. No model.
 	 */
 	smp_rmb();
 	return READ_ONCE(batch->inbox.nr_in) - out;
@@ -158,7 +159,7 @@ static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
  * Return the stamp of a work that is queued now. Reading the clock costs as
  * much as the rest of the call, so only some calls read it: in each tick those
  * for another sixteenth of the works. While there are histograms, each call
- * into an empty inbox is measured.
+ * into an empty inbox is measured; without the lock that is a guess.
  */
 static __always_inline u64 fairwq_inbox_stamp(const struct fairwq_batch *batch,
 					      const struct fairwq_work *work)
@@ -191,7 +192,7 @@ static __always_inline bool fairwq_inbox_link_locked(struct fairwq_batch *batch,
 	WRITE_ONCE(inbox->nr_in, inbox->nr_in + 1);
 	if (likely(inbox->watched))
 		return false;
-	inbox->watched = true;
+	WRITE_ONCE(inbox->watched, true);
 	return true;
 }
 

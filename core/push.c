@@ -8,7 +8,7 @@
  *                       to put it into the tree, and to kick a runner
  *
  * A timer, a grace period and a serializer do the same when they let a work go
- * that they have held.
+ * that they have held; but see fairwq_fifo_append_locked().
  *
  * Locking: inbox->lock; pool->lock to activate or reap. Interrupts are off from
  * the first to the second, or it is one RCU read-side section. So no grace

@@ -10,6 +10,7 @@
  *  |  unlock, send the kick
  *  |  run_turn()                 the item; in a burst those behind it, too
  *  |  lock
+ *  |  fairwq_fifo_append_locked()    the next item of a serializer, if it is of the batch
  *  -- fairwq_fifo_turn_end_locked()  tell the batch: flushes, limits, its cost
  *
  * A runner decides one turn at a time, so no decision has to be taken back. The
@@ -113,15 +114,15 @@ static bool detach_turn(struct fairwq_runner *runner)
  * limiter of each, if it has one, that the function has returned, unless the
  * turn goes on.
  *
- * Return: a batch of the pool, which the caller must activate; or NULL. The
- * caller takes pool->lock at once, because interrupts may be off.
+ * Return: a work that the caller must append to the batch of the turn; or NULL.
+ * The caller takes pool->lock at once, because interrupts may be off.
  */
-static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
-				     struct fairwq_call_state *state)
+static struct fairwq_work *run_turn(struct fairwq_runner *runner,
+				    struct fairwq_call_state *state)
 {
 	struct fairwq_work *work = runner->current_work;
 	struct fairwq_serializer *serializer;
-	struct fairwq_batch *activate = NULL;
+	struct fairwq_work *moved = NULL;
 
 	do {
 		run_item(runner, work, state);
@@ -130,9 +131,9 @@ static struct fairwq_batch *run_turn(struct fairwq_runner *runner,
 		serializer = runner->turn.serializer;
 		if (likely(!serializer))
 			return NULL;
-		work = fairwq_waitlist_end_item(runner, serializer, &activate);
+		work = fairwq_waitlist_end_item(runner, serializer, &moved);
 	} while (work);
-	return activate;
+	return moved;
 }
 
 /* Take a turn of the batch of @node. Return false if its item was parked instead. */
@@ -217,8 +218,8 @@ void fairwq_run(struct work_struct *work)
 	unsigned long until = jiffies + msecs_to_jiffies(FAIRWQ_RUNNER_QUANTUM_MS);
 	struct fairwq_pool *pool = runner->pool;
 	struct fairwq_call_state state;
-	struct fairwq_batch *activate;
 	struct fairwq_runner *kick;
+	struct fairwq_work *moved;
 
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
@@ -229,10 +230,10 @@ void fairwq_run(struct work_struct *work)
 		kick = fairwq_kick_locked(pool);
 		raw_spin_unlock_irq(&pool->lock);
 		fairwq_kick_send(kick);
-		activate = run_turn(runner, &state);
+		moved = run_turn(runner, &state);
 		raw_spin_lock_irq(&pool->lock);
-		if (activate)
-			fairwq_fifo_update_locked(activate);
+		if (moved)
+			fairwq_fifo_append_locked(runner->turn.batch, moved);
 		fairwq_seat_return_locked(runner);
 		if (likely(runner->turn.batch))
 			fairwq_fifo_turn_end_locked(&runner->turn);

@@ -16,14 +16,14 @@
  * -------- ----------------------  -------------------------------  -------------------
  * idle     nowhere                 a queue call claims the work     returns false
  * queued   inbox->works, then      its turn, under pool->lock       takes it out
- *          batch->fifo
+ *          batch->fifo; or that
  * parked   runner->parked          its last run ends: pool->lock    takes it out
  * listed   waits in a serializer   lock of the serializer           takes it out
  * delayed  inbox->delayed, its     the timer, or who deletes that,  deletes the timer; tries
  *          timer is set            under inbox->lock                again if it is gone
  * grace    RCU has it              RCU, under inbox->lock           returns false, or waits
- * taken    a call moves it to      that call, with interrupts off   tries again
- *          another place
+ * taken    a call, or the end of   that one, with interrupts off    tries again
+ *          an item, moves it
  * running  runner->current_work;   as idle: it may be queued again  returns false, or waits
  *          the word is 0
  *
@@ -60,7 +60,7 @@ enum fairwq_state {
 #define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
 #define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
 #define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */
-#define FAIRWQ_WORK_HELD	BIT(5)	/* LISTED, and in nr_held of its batch */
+#define FAIRWQ_WORK_HELD	BIT(5)	/* LISTED or moved, and in nr_held of its batch */
 
 /* Return the word of a work that is bound for @batch, and in @state. */
 static inline long fairwq_word(const struct fairwq_batch *batch, enum fairwq_state state)

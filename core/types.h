@@ -183,7 +183,7 @@ struct fairwq_pool {
  */
 struct fairwq_inbox {
 	raw_spinlock_t lock;		/* see the order above */
-	bool watched;			/* B: a holder of pool->lock will look here again */
+	bool watched;			/* b: a holder of pool->lock will look here again */
 	bool hurry;			/* B: a shutdown has ended the delays; set once */
 	unsigned int nr_in;		/* b: works that were queued here, ever; may wrap */
 	unsigned int nr_held;		/* B: works that will be: DELAYED, GRACE, TAKEN, HELD */
@@ -231,7 +231,7 @@ struct fairwq_batch {
 	struct fairwq_node node;	/* P */
 	struct list_head fifo;		/* P: in queue order, barriers among them */
 	unsigned int in_flight[2];	/* P: turns, parked works and tasks, by color */
-	unsigned int nr_out;		/* p: works that have begun, or were cancelled; of nr_in */
+	unsigned int nr_out;		/* p: of nr_in: begun or cancelled; less those moved here */
 	unsigned int nr_parked;		/* P: works that were parked, and have not begun since */
 	unsigned int nr_canceling;	/* p: fairwq_batch_cancel() calls; as @paused */
 	u8 color;			/* P: of the turns that begin now */

@@ -16,7 +16,8 @@
  * They are in a list of their own, since turns do not concern them.
  *
  * Locking: pool->lock.
- * Invariant: a work for which a waiter with turn 0 waits is linked.
+ * Invariant: a work for which a waiter with turn 0 waits is linked, or a runner
+ * moves it from a serializer to the FIFO.
  * Limits: each call but the add walks all waiters of the pool.
  */
 #include <linux/completion.h>

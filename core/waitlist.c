@@ -6,7 +6,8 @@
  *   queue call ----------------------------------> inbox of the batch
  *       |                                      ^
  *       +--> waiting: works and markers -------+ an item in flight ends
- *                    \--> taken out by a cancel, or started by a burst
+ *                    +--> FIFO of the batch, if a turn of that has ended it
+ *                    +--> taken out by a cancel, or started by a burst
  *
  * A work that waits is LISTED. A runner ends its item by
  * fairwq_waitlist_end_item(). If a work in flight is cancelled, or its item
@@ -26,10 +27,10 @@
  *
  * Locking: a list is under one of the hashed locks below. Under that lock a
  * queue call claims the work and lists it, and the end of an item moves it from
- * the list to the inbox. So a cancel that has the lock finds the work in the
- * list, or the work is in another state. The locks are not in the serializers,
- * because a cancel must take one before it can know whether the serializer
- * still exists.
+ * the list to the inbox, or makes it TAKEN. So a cancel that has the lock finds
+ * the work in the list, or the work is in another state. The locks are not in
+ * the serializers, because a cancel must take one before it can know whether the
+ * serializer still exists.
  *
  * A shutdown that drops what waits sets @dropping, unless the last item does
  * it. Then nothing is admitted any more.
@@ -302,16 +303,33 @@ static void take_locked(struct fairwq_runner *runner,
 }
 
 /*
+ * Take out a work that waits, for the runner to append it to the FIFO of the
+ * batch of its turn, which keeps the batch. It is TAKEN until then, and the
+ * runner leaves interrupts off.
+ */
+static void move_locked(struct fairwq_serializer *serializer, struct fairwq_work *work)
+{
+	lockdep_assert_held(fairwq_serializer_lock(serializer));
+
+	/* A hold ends when the work is counted as queued. */
+	if (remove_locked(serializer, work))
+		work->flags |= FAIRWQ_WORK_HELD;
+	atomic_long_set(&work->data, fairwq_word(fairwq_work_batch(work), FAIRWQ_STATE_TAKEN));
+}
+
+/*
  * Admit what may go on, and let markers through. @runner, if not NULL, has
- * ended an item, and may go on with the first work itself: then it has started
- * @taken. More than one work may go on if a limiter had a marker in front. Then
- * all but the last are activated here.
+ * ended an item. If one item may be in flight, and the first work is of the
+ * batch of the runner's turn, the runner keeps it: it is @kept, and started or
+ * TAKEN. Where several may be in flight, two runners that keep one each could
+ * append them in the wrong order. More than one work may go on if a limiter had
+ * a marker in front. Then all but the last are activated here.
  *
  * Return: as admit_locked(). The serializer may be gone when the lock is
  * dropped.
  */
 static struct fairwq_batch *next_locked(struct fairwq_serializer *serializer,
-					struct fairwq_runner *runner, struct fairwq_work **taken)
+					struct fairwq_runner *runner, struct fairwq_work **kept)
 {
 	struct fairwq_batch *batch = NULL, *next_batch;
 	struct fairwq_work *work, *next;
@@ -331,9 +349,12 @@ static struct fairwq_batch *next_locked(struct fairwq_serializer *serializer,
 			break;
 		serializer->in_flight++;
 		if (runner && serializer->max == 1 &&
-		    fairwq_burst_goes_on(runner, serializer, work)) {
-			take_locked(runner, serializer, work);
-			*taken = work;
+		    fairwq_work_batch(work) == runner->turn.batch) {
+			*kept = work;
+			if (fairwq_burst_goes_on(runner, serializer, work))
+				take_locked(runner, serializer, work);
+			else
+				move_locked(serializer, work);
 			break;
 		}
 		next_batch = admit_locked(serializer, work);
@@ -365,13 +386,13 @@ void fairwq_waitlist_complete(struct fairwq_serializer *serializer)
  * next one, or let that go to its batch.
  *
  * Return: the next item, started; or NULL. Then the serializer is not the
- * runner's any more: the next item is queued to its batch, or none may start.
- * Interrupts are off then. If the caller must activate that batch, it is
- * @activate and of the runner's pool, whose lock the caller takes next.
+ * runner's any more: the next item is queued to its batch, or is TAKEN, or none
+ * may start. Interrupts are off then. If it is TAKEN, it is @moved: the caller
+ * takes the lock of the pool next, and appends it to the batch of the turn.
  */
 struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 					     struct fairwq_serializer *serializer,
-					     struct fairwq_batch **activate)
+					     struct fairwq_work **moved)
 {
 	raw_spinlock_t *lock = fairwq_serializer_lock(serializer);
 	struct fairwq_work *work = NULL;
@@ -397,18 +418,18 @@ struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 	fairwq_test_point(FAIRWQ_POINT_LIMITER_ENDED, NULL);
 	batch = next_locked(serializer, runner, &work);
 	raw_spin_unlock(lock);
-	if (work) {
+	if (work && runner->current_work == work) {
 		local_irq_enable();
 		return work;
 	}
-	fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
+	*moved = work;
+	if (work)
+		fairwq_test_point(FAIRWQ_POINT_MOVING, runner->turn.batch);
+	else
+		fairwq_test_point(FAIRWQ_POINT_LIMITER_LEFT, NULL);
 	/* Interrupts are off, so no grace period ends, and @batch stays: see core/push.c. */
-	if (batch && batch->pool == runner->pool) {
-		fairwq_test_point(FAIRWQ_POINT_QUEUE_PUSHED, batch);
-		*activate = batch;
-	} else if (batch) {
+	if (batch)
 		fairwq_activate(batch);
-	}
 	return NULL;
 }
 

@@ -11,7 +11,7 @@ int fairwq_waitlist_enter(struct fairwq_serializer *serializer, struct fairwq_ba
 			  struct fairwq_work *work);
 struct fairwq_work *fairwq_waitlist_end_item(struct fairwq_runner *runner,
 					     struct fairwq_serializer *serializer,
-					     struct fairwq_batch **activate);
+					     struct fairwq_work **moved);
 bool fairwq_waitlist_detach(struct fairwq_runner *runner, struct fairwq_serializer *serializer,
 			    unsigned int ending);
 void fairwq_waitlist_end(struct fairwq_serializer *serializer, int n, bool drop);

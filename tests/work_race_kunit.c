@@ -333,6 +333,22 @@ static int let_go(struct kunit *test, struct fairwq_batch *a, struct stepped *on
 	return ret;
 }
 
+/* As let_go(), behind an item of the same batch, which is paused until then. */
+static int moved(struct kunit *test, struct fairwq_batch *a, struct stepped *on)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	int ret;
+
+	KUNIT_ASSERT_EQ(test, 1, fairwq_serializer_queue(&step.serial, a, &gate->work));
+	fairwq_batch_resume(a);
+	mock_await(test, &gate->entered);
+	fairwq_batch_pause(a);
+	ret = serial_call(test, a, on);
+	complete_all(&gate->open);
+	mock_until(test, READ_ONCE(step.done));
+	return ret;
+}
+
 /* Two steps of @call, and the point between them. */
 static const struct {
 	const char *name;
@@ -346,6 +362,7 @@ static const struct {
 	{ "link, activate", FAIRWQ_POINT_QUEUE_PUSHED, plain_call },
 	{ "the timer fires, activate", FAIRWQ_POINT_QUEUE_PUSHED, short_delay },
 	{ "let go, activate", FAIRWQ_POINT_QUEUE_PUSHED, let_go },
+	{ "take, append", FAIRWQ_POINT_MOVING, moved },
 };
 
 static struct stepped *stepped_new(struct kunit *test)

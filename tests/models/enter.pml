@@ -2,8 +2,8 @@
 /*
  * The way of a work into a serializer, and out of it. core/waitlist.c:
  * fairwq_waitlist_enter(), fairwq_waitlist_find(), batch_if_listed_locked(),
- * release_if_listed_locked() and admit_locked(); core/inbox.c; work.c:
- * find_queued() and release_locked().
+ * release_if_listed_locked(), admit_locked() and move_locked(); core/inbox.c;
+ * fairwq_fifo_append_locked(); work.c: find_queued() and release_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
  * serializer; or, if nothing is in flight, into the inbox. A cancel reads which
@@ -12,7 +12,7 @@
  * There are two serializers, with another item in flight in each. A task queues
  * the work through the first one, the other one, and the first one again.
  * Another CPU cancels it once. A runner runs an admitted work. It admits the
- * work that waits, or starts it in a burst.
+ * work that waits, moves it to the FIFO, or starts it in a burst.
  *
  * Holds:
  *	each accepted queueing either runs, or a cancel returned true for it;
@@ -23,7 +23,8 @@
  *	all calls return.
  *
  * A section under the lock of the pool or of an inbox is one step. A cancel
- * that must look again waits for a change.
+ * that must look again waits for a change. Holds on the batch, and the order of
+ * two ends, are not in the model.
  *
  * Case TWO: two CPUs queue the work through one serializer each, and cancel.
  * Case AGAIN: one queue call. When it was cancelled, the work is queued again
@@ -37,6 +38,7 @@
  * Broken NO_RELEASE_QUEUED (assertion): the same in release_locked().
  * Broken CLAIMED_APART (invalid end state): the work is listed in a later
  *	section of the lock. The item in flight may have ended before that.
+ * Broken MOVED_LISTED (assertion): a work that is moved is not TAKEN meanwhile.
  */
 /* CPU 0: queue; 1: the runner; 2: cancel, and queue */
 #define lock_of(c)	((c) - 1)	/* fairwq_serializer_lock() */
@@ -55,6 +57,7 @@
 /* States in @DATA */
 #define LISTED	1
 #define QUEUED	2
+#define TAKEN	3
 #define state(d)	((d) % 4)
 #define batch(d)	((d) / 4)
 
@@ -81,6 +84,23 @@ inline store(cpu, v, x) { assert(!freed); write_once(cpu, v, x) }
 #define has_begun	runs++; assert(!freed && runs + cancelled <= accepted)
 #define was_cancelled	cancelled++; assert(runs + cancelled <= accepted)
 
+/* Let a work that waits go: @to is its state. */
+inline let_go(cpu, k, to)
+{
+	d_step {
+		RMW(cpu) ->
+		assert(!queued && !freed);
+		assert(mem[DATA] == LISTED + 4 * bound);
+		listed[k - 1] = false;
+#ifdef MOVED_LISTED
+		mem[DATA] = (to == TAKEN -> LISTED : to) + 4 * bound;
+#else
+		mem[DATA] = to + 4 * bound;
+#endif
+		queued = (to == QUEUED)
+	}
+}
+
 /* The item in @k ends: next_locked(), fairwq_waitlist_end_item(). */
 inline complete(cpu, k)
 {
@@ -91,19 +111,27 @@ inline complete(cpu, k)
 		listed[k - 1] = false;
 		store(cpu, SERIALIZER, 0);
 		d_step { RMW(cpu) -> mem[DATA] = 0; along = true; has_begun }
+	:: listed[k - 1] && cpu == 1 ->
+		/* move_locked(); fairwq_fifo_append_locked() is below. */
+		let_go(cpu, k, TAKEN);
+		moved = true
 	:: listed[k - 1] ->
 		/* admit_locked(). The drop of inbox->lock is a release. */
+		let_go(cpu, k, QUEUED)
+	:: !listed[k - 1] -> busy[k - 1] = false
+	fi;
+	unlock(cpu, lock_of(k));
+	if
+	:: moved ->
 		d_step {
 			RMW(cpu) ->
 			assert(!queued && !freed);
-			assert(mem[DATA] == LISTED + 4 * bound);
-			listed[k - 1] = false;
 			mem[DATA] = QUEUED + 4 * bound;
-			queued = true
+			queued = true;
+			moved = false
 		}
-	:: !listed[k - 1] -> busy[k - 1] = false
-	fi;
-	unlock(cpu, lock_of(k))
+	:: else
+	fi
 }
 
 /* fairwq_serializer_queue(), to batch @b */
@@ -217,6 +245,7 @@ inline cancel(cpu)
 					     state(mem[DATA]) != LISTED)
 			fi
 		:: state(d) == QUEUED -> find_queued(cpu)
+		:: state(d) == TAKEN -> RMW(cpu) && state(mem[DATA]) != TAKEN
 		fi
 	od;
 	d = 0
@@ -231,7 +260,7 @@ inline has_returned(cpu)
 proctype task(byte cpu)
 {
 	byte i, d, k, p;
-	bool taken, along;
+	bool taken, along, moved;
 
 	do
 	:: i < CALLS -> queue(cpu, 1 + i % 2, i + 1); i++
@@ -246,7 +275,7 @@ proctype task(byte cpu)
 proctype canceller(byte cpu)
 {
 	byte d, k, p;
-	bool taken, along;
+	bool taken, along, moved;
 
 #ifdef TWO
 	queue(cpu, 2, 2);
@@ -279,7 +308,7 @@ inline function()
 proctype runner(byte cpu)
 {
 	byte k;
-	bool along;
+	bool along, moved;
 
 end:	do
 	:: along -> along = false; function(); complete(cpu, k)

@@ -13,8 +13,9 @@
  *	a runner is kicked only when it is idle.
  *
  * Every step is under pool->lock or inbox->lock. So memory is sequentially
- * consistent here. A section under inbox->lock is one step. How many runners
- * may work is in seat.pml.
+ * consistent here, but for the look at @watched without the second, which is
+ * not modelled. A section under inbox->lock is one step. How many runners may
+ * work is in seat.pml.
  *
  * Case QUICK: items usually end at once, so a runner that runs one is expected
  *	to take the next. If it is late, the tick must find that.
