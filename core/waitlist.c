@@ -29,8 +29,8 @@
  * queue call claims the work and lists it, and the end of an item moves it from
  * the list to the inbox, or makes it TAKEN. So a cancel that has the lock finds
  * the work in the list, or the work is in another state. The locks are not in
- * the serializers, because a cancel must take one before it can know whether the
- * serializer still exists.
+ * the serializers, because a cancel must take one before it can know whether
+ * the serializer still exists.
  *
  * A shutdown that drops what waits sets @dropping, unless the last item does
  * it. Then nothing is admitted any more.
