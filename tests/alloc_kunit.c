@@ -117,7 +117,7 @@ static bool fails_as_told(void)
 /* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
-	fairwq_test_wait_released();
+	mock_wait_released();
 	return fairwq_test_live_batches();
 }
 

@@ -450,7 +450,7 @@ static void batch_is_released_after_the_end(struct kunit *test)
 	item = start(test, b);
 	mock_until(test, nr_async(test) == 1);
 	fairwq_batch_dispose(b);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&nr));
 	fairwq_async_complete(&item->async, 0);
 	mock_until(test, atomic_read(&nr) == 1);

@@ -32,7 +32,7 @@ static void count_release(struct fairwq_batch *batch, void *priv)
 /* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
-	fairwq_test_wait_released();
+	mock_wait_released();
 	return fairwq_test_live_batches();
 }
 
@@ -107,7 +107,7 @@ static void disposed_while_the_last_item_runs(struct kunit *test)
 	a = counted_begin(test, 2, releases);
 	mock_gate_enter(test, a, gate);
 	fairwq_batch_dispose(a);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&releases->nr));
 	complete_all(&gate->open);
 	mock_until(test, atomic_read(&releases->nr) == 1);
@@ -140,14 +140,14 @@ static void two_holders_may_both_dispose(struct kunit *test)
 	fairwq_batch_get(a);
 	mock_queue(test, a, 'a', 1);
 	fairwq_batch_dispose(a);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	fairwq_batch_dispose(a);
 	mock_expect(test, "a");
 	mock_until(test, atomic_read(&releases->nr) == 1);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	/* The last holder may dispose of the batch after it was released. */
 	fairwq_batch_dispose(a);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&releases->nr));
 	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
 	mock_until(test, fairwq_test_live_batches() == live + 4);

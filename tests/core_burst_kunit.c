@@ -475,7 +475,7 @@ static void disposed_batch_has_its_item(struct kunit *test)
 	mock_await(test, &s->gate->entered);
 	KUNIT_EXPECT_TRUE(test, waits(item));
 	fairwq_batch_dispose(c);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
 	burst_end(test, s, "x");
 	mock_until(test, atomic_read(&released) == 1);

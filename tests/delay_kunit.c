@@ -561,7 +561,7 @@ static struct later *dispose_with_a_delay(struct kunit *test, atomic_t **release
 	later = later_new(test, a, later_fn);
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue_delayed(a, &later->dwork, HOUR));
 	fairwq_batch_dispose(a);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(*released));
 	return later;
 }

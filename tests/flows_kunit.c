@@ -35,7 +35,7 @@ static struct mock_flows *mock_of(struct kunit *test)
 /* Return the number of live batches, after those of earlier cases were freed. */
 static long live_batches(void)
 {
-	fairwq_test_wait_released();
+	mock_wait_released();
 	return fairwq_test_live_batches();
 }
 

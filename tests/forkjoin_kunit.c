@@ -799,7 +799,7 @@ static void disposed_batch_ends_when_its_item_has_joined(struct kunit *test)
 	x = queue_forking(test, batch, fork_until_stopped);
 	mock_await(test, &x->begun);
 	fairwq_batch_dispose(batch);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(released));
 	WRITE_ONCE(x->stop, true);
 	mock_await(test, &x->done);

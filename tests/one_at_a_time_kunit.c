@@ -261,7 +261,7 @@ static void disposed_batch_is_released_after_its_items(struct kunit *test)
 	item[1] = mock_order_item(test, &order, a, 'x');
 	item[2] = mock_order_item(test, &order, b, 'y');
 	fairwq_batch_dispose(b);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	late = mock_item(test, '-');
 	KUNIT_EXPECT_EQ(test, -ESHUTDOWN, mock_order_queue(&order, b, &late->work));
@@ -271,7 +271,7 @@ static void disposed_batch_is_released_after_its_items(struct kunit *test)
 	item[3] = mock_order_item(test, &order, a, 'z');
 	mock_expect_order(test, "wxyRz", &item[3], 1);
 	mock_order_end(test, &order);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_STREQ(test, "wxyRz", &mock->log.text[0]);
 	fairwq_batch_put(b);
 }
@@ -289,7 +289,7 @@ static void canceled_item_lets_the_batch_go(struct kunit *test)
 	item[0] = mock_order_item(test, &order, b, 'x');
 	item[1] = mock_order_item(test, &order, a, 'y');
 	fairwq_batch_dispose(b);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->log.nr));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item[0]->work));
 	mock_until(test, READ_ONCE(mock->log.nr));

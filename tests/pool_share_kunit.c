@@ -452,9 +452,9 @@ static unsigned int share_but_for_one(struct share *share, const struct share_cl
 			other = max(other, share->client[i].longest);
 	}
 	if (got > high)
-		return max(div64_u64(1000 * (its - client->longest), all - client->longest + 1),
-			   (u64)low);
-	return min(div64_u64(1000 * its, all - other + 1), (u64)high);
+		return max_t(u64, low, div64_u64(1000 * (its - client->longest),
+						 all - client->longest + 1));
+	return min_t(u64, high, div64_u64(1000 * its, all - other + 1));
 }
 
 /*

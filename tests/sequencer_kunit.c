@@ -911,7 +911,7 @@ static void ordered_batch_stays_until_all_are_completed(struct kunit *test)
 	fairwq_batch_dispose(ordered);
 	for (i = NR - 1; i > 0; i--)
 		step_end(test, step[i]);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
 	complete(&step[0]->open);
 	mock_until(test, atomic_read(&released) == 1);
@@ -951,17 +951,17 @@ static void cancelled_work_keeps_its_ordered_batch(struct kunit *test)
 	long live;
 
 	begin(test, 2);
-	fairwq_test_wait_released();	/* also those of the cases before */
+	mock_wait_released();	/* also those of the cases before */
 	live = fairwq_test_live_batches();
 	ordered = mock_own_batch(test, "ordered", &attrs);
 	fairwq_batch_pause(ordered);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_sequencer_queue(NULL, NULL, ordered, &step->swork));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&step->swork.work));
 	fairwq_batch_dispose(ordered);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, live + 1, fairwq_test_live_batches());
 	fairwq_sequencer_drop(&step->swork.work);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, live, fairwq_test_live_batches());
 }
 

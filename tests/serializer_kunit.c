@@ -252,7 +252,7 @@ static void batches_stay_for_what_waits_round(struct kunit *test, struct rnd_sta
 		left[of[i]]--;
 		item[i] = item[n - 1];
 		of[i] = of[n - 1];
-		fairwq_test_wait_released();
+		mock_wait_released();
 		for (i = 0; i < 2; i++)
 			KUNIT_EXPECT_EQ(test, !left[i], atomic_read(&released[i]));
 	}

@@ -121,7 +121,7 @@ static void queued_works_run(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "ab", &mock->log.text[0]);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&released));
 	KUNIT_EXPECT_EQ(test, 4U, mock_nr_batches(mock->pool));
-	fairwq_test_wait_released();	/* RCU has a reference until the dispose is long ago */
+	mock_wait_released();	/* RCU has a reference until the dispose is long ago */
 	KUNIT_EXPECT_EQ(test, 1U, kref_read(&a->refs));
 	fairwq_batch_put(a);
 }
@@ -492,7 +492,7 @@ static void sleep_beside_others(struct kunit *test, struct fairwq_batch *a, unsi
 		fairwq_batch_dispose(mock_own_batch(test, "comes and goes", NULL));
 		last += is_asleep(test, call);
 	}
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 100U, last);
 	expect_asleep_since(test, call, switches);
 	mock_gates_open(mock->gates);
@@ -1238,7 +1238,7 @@ static void batch_stays_until_a_serializer_has_dropped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fairwq_queue(b, &item->work));
 	KUNIT_EXPECT_TRUE(test, fairwq_work_cancel(&item->work));
 	fairwq_batch_dispose(b);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&released));
 	complete_all(&staying.go);
 	complete_all(&gate->open);

@@ -811,7 +811,7 @@ static void count_release(struct fairwq_batch *batch, void *priv)
 
 static void look_for_release(struct mock_item *item)
 {
-	fairwq_test_wait_released();
+	mock_wait_released();
 	drop.late += atomic_read(&drop.releases->nr);
 }
 
@@ -830,7 +830,7 @@ static void dropped_before_released(struct kunit *test)
 	mock_queue_item(test, a, 'B');
 	fairwq_batch_get(a);
 	fairwq_batch_dispose(a);
-	fairwq_test_wait_released();
+	mock_wait_released();
 	drop_set(test, a, look_for_release);
 	drop.releases = releases;
 	KUNIT_EXPECT_EQ(test, 2UL, fairwq_batch_cancel(a, drop_fn));

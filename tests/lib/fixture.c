@@ -5,6 +5,7 @@
 #include <linux/kthread.h>
 #include <linux/module.h>
 
+#include "core/fifo.h"
 #include "core/watchdog.h"
 #include "fixture.h"
 
@@ -368,6 +369,16 @@ void mock_exit(struct kunit *test)
 	fairwq_pool_destroy(mock->pool);
 }
 EXPORT_SYMBOL_GPL(mock_exit);
+
+/* Wait until every batch that was disposed of and has drained has left. */
+void mock_wait_released(void)
+{
+	rcu_barrier();
+	flush_workqueue(fairwq_reap_wq);
+	flush_workqueue(fairwq_release_wq);
+	rcu_barrier();
+}
+EXPORT_SYMBOL_GPL(mock_wait_released);
 
 MODULE_DESCRIPTION("What the test suites of fairwq share");
 MODULE_LICENSE("GPL");

@@ -152,6 +152,7 @@ static inline void mock_may_refuse(int ret)
 }
 
 void mock_stay(void);
+void mock_wait_released(void);
 
 /* Wait for @done, or fail the case. */
 bool mock_fork_until(struct fairwq_task *self, struct completion *begun);

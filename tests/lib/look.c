@@ -8,16 +8,6 @@
 
 #include "look.h"
 
-/* Wait until every batch that was disposed of and has drained has left. */
-void fairwq_test_wait_released(void)
-{
-	rcu_barrier();
-	flush_workqueue(fairwq_reap_wq);
-	flush_workqueue(fairwq_release_wq);
-	rcu_barrier();
-}
-EXPORT_SYMBOL_GPL(fairwq_test_wait_released);
-
 unsigned int mock_nr_batches(struct fairwq_pool *pool)
 {
 	return READ_ONCE(pool->registry.nr_batches);

@@ -76,8 +76,6 @@ static inline long fairwq_test_live_batches(void)
 	return atomic_long_read(&fairwq_test_batches);
 }
 
-void fairwq_test_wait_released(void);	/* look.c */
-
 /* Number of the allocation of flows that fails, from now on; 0 and less: none. */
 extern atomic_t fairwq_test_fail_nth;
 
