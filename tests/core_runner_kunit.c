@@ -95,6 +95,8 @@ static void sleeper_is_not_quick(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &nap));
 	fairwq_batch_flush(a);
 	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->crew.nr_quick));
+	mock_let_settle(a);
+	KUNIT_EXPECT_FALSE(test, a->quick);
 	reinit_completion(&gate->entered);
 	reinit_completion(&gate->open);
 	mock_gate_enter(test, a, gate);
@@ -629,14 +631,17 @@ static void endless_batch_can_be_flushed(struct kunit *test)
 static struct fairwq_batch *slow_batch;
 static u64 others_ns;		/* how long others had the CPU by the clock */
 
-/* Sleep once after an item of slow_batch, as if other tasks had the CPU. */
+/*
+ * Compute once after an item of slow_batch, in the place of other tasks that
+ * have the CPU. A sleep would not be charged, whatever else is.
+ */
 static void others_run(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point != FAIRWQ_POINT_RESCHED || batch != READ_ONCE(slow_batch))
 		return;
 	WRITE_ONCE(slow_batch, NULL);
 	others_ns = ktime_get_ns();
-	msleep(OTHERS_MS);
+	mdelay(OTHERS_MS);
 	others_ns = ktime_get_ns() - others_ns;
 }
 

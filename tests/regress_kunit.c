@@ -97,7 +97,7 @@ static void traveller_fn(struct fairwq_work *work)
  */
 static struct traveller *traveller_start(struct kunit *test)
 {
-	struct fairwq_pool_attrs one = { .max_active = 1 };
+	struct fairwq_pool_attrs one = { .max_active = 1, .max_in_flight = 1 };
 	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
 	struct mock *mock = test->priv;
 
@@ -324,7 +324,7 @@ static int destroyer_fn(void *data)
 /* A batch that is paused while its pool is being destroyed does not hang the destruction. */
 static void pause_does_not_hang_destroy(struct kunit *test)
 {
-	struct fairwq_pool_attrs one = { .max_active = 1 };
+	struct fairwq_pool_attrs one = { .max_active = 1, .max_in_flight = 1 };
 	struct destroyer *d = kunit_kzalloc(test, sizeof(*d), GFP_KERNEL);
 	struct mock_gate *gate = mock_gate_new(test);
 	struct task_struct *task;

@@ -26,7 +26,7 @@
 #define NR_OTHERS	4U	/* clients beside the slow one */
 #define NR_EACH		4U	/* items of each */
 #define NR_QUICK	32U	/* short turns of the slow client before its slow item */
-#define PAIRS		(MOCK_PLANTED ? 4U : 256U)
+#define PAIRS		(MOCK_PLANTED ? 64U : 256U)
 /*
  * Per cent. Beside an item that has a CPU, the rate of short items depends on
  * where the scheduler puts their runners, for all phases of a boot: it differs
