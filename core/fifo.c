@@ -268,9 +268,7 @@ void fairwq_fifo_append_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	lockdep_assert_held(&batch->pool->lock);
 
 	fairwq_fifo_take_over_locked(batch, NULL);
-	work->stamp = fairwq_inbox_stamp(batch, work);
-	if (trace_fairwq_queue_enabled())
-		fairwq_inbox_trace(batch, work);
+	fairwq_inbox_stamp(batch, work);
 	if (unlikely(work->flags & FAIRWQ_WORK_HELD)) {
 		guard(raw_spinlock)(&inbox->lock);
 		work->flags &= ~FAIRWQ_WORK_HELD;

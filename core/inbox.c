@@ -90,7 +90,6 @@ bool fairwq_unclaim(struct fairwq_work *work)
 
 /* ---- works that wait for a turn --------------------------------------- */
 
-/* Trace a queue call: out of line, so that the call needs few registers. */
 void fairwq_inbox_trace(const struct fairwq_batch *batch, const struct fairwq_work *work)
 {
 	trace_fairwq_queue(batch, work);

@@ -156,21 +156,25 @@ static __always_inline int fairwq_claim_locked(struct fairwq_batch *batch,
 }
 
 /*
- * Return the stamp of a work that is queued now. Reading the clock costs as
- * much as the rest of the call, so only some calls read it: in each tick those
- * for another sixteenth of the works. While there are histograms, each call
- * into an empty inbox is measured; without the lock that is a guess.
+ * Note when @work was queued. Reading the clock costs as much as the rest of
+ * the call, so only some calls read it: in each tick those for another
+ * sixteenth of the works. While there are histograms, each call into an empty
+ * inbox is measured; without the lock that is a guess. The trace is out of
+ * line, so that this needs few registers.
  */
-static __always_inline u64 fairwq_inbox_stamp(const struct fairwq_batch *batch,
-					      const struct fairwq_work *work)
+static __always_inline void fairwq_inbox_stamp(const struct fairwq_batch *batch,
+					       struct fairwq_work *work)
 {
 	unsigned long tick = jiffies;
 
 	if (likely(hash_32((u32)(unsigned long)work + (u32)tick, FAIRWQ_WAIT_SAMPLE_BITS) &&
 		   !trace_fairwq_start_enabled() &&
 		   !(READ_ONCE(batch->pool->histograms) && list_empty(&batch->inbox.works))))
-		return FAIRWQ_STAMP_TICK(tick);
-	return FAIRWQ_STAMP_NS(fairwq_clock());
+		work->stamp = FAIRWQ_STAMP_TICK(tick);
+	else
+		work->stamp = FAIRWQ_STAMP_NS(fairwq_clock());
+	if (trace_fairwq_queue_enabled())
+		fairwq_inbox_trace(batch, work);
 }
 
 /*
@@ -185,9 +189,7 @@ static __always_inline bool fairwq_inbox_link_locked(struct fairwq_batch *batch,
 
 	lockdep_assert_held(&inbox->lock);
 
-	work->stamp = fairwq_inbox_stamp(batch, work);
-	if (trace_fairwq_queue_enabled())
-		fairwq_inbox_trace(batch, work);
+	fairwq_inbox_stamp(batch, work);
 	list_add_tail(&work->node, &inbox->works);
 	WRITE_ONCE(inbox->nr_in, inbox->nr_in + 1);
 	if (likely(inbox->watched))
