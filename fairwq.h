@@ -841,7 +841,7 @@ static inline bool fairwq_rcu_work_flush(struct fairwq_rcu_work *rwork)
  * stays in flight: for the max_in_flight and max_async of its pool, for the
  * max_active of its batch, for its serializer or limiter, and for calls that
  * wait for it. It is reported as hung after hung_ms, as any item. Under
- * FAIRWQ_FAIR_TIME it does not pay for the section, which is for waiting only.
+ * FAIRWQ_FAIR_TIME it pays for the CPU time of the section, if KVM is there.
  * Sections nest, and only the outermost one counts. A section costs more than a
  * wait of a few microseconds.
  * Context: From an item or task, may sleep. Elsewhere it does nothing.

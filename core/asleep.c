@@ -62,9 +62,12 @@ static void sleeps(struct preempt_notifier *notifier, struct task_struct *next)
 						    asleep.notifier);
 	struct fairwq_runner *after;
 
-	/* It was preempted, or it is in a section, and has no seat. */
-	if (task_is_running(current) || runner->nr_blocks)
+	/* It was preempted. */
+	if (task_is_running(current) && !runner->nr_blocks)
 		return;
+	runner->asleep.out_at = fairwq_clock();
+	if (runner->nr_blocks)
+		return;			/* it has no seat */
 	WRITE_ONCE(runner->asleep.sleeps, true);
 	after = slept_in(next, runner->pool);
 	if (after)
@@ -80,12 +83,15 @@ static void goes_on(struct preempt_notifier *notifier, int cpu)
 						    asleep.notifier);
 	struct fairwq_runner *before = runner->asleep.before;
 
+	if (runner->nr_blocks)
+		fairwq_asleep_away(runner);
 	if (!READ_ONCE(runner->asleep.sleeps))
 		return;
 	runner->asleep.before = NULL;
 	guard(fairwq_kick)(runner->pool);
 	WRITE_ONCE(runner->asleep.sleeps, false);
 	fairwq_seat_regain_locked(runner);
+	runner->asleep.out_at = 0;	/* it may have kept its seat */
 	/* As in lose_fn(). */
 	if (before && READ_ONCE(before->asleep.sleeps))
 		fairwq_seat_lose_locked(before);

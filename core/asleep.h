@@ -32,9 +32,13 @@ static inline void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 {
 }
 
-static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
+/* The item, which has no seat, has a CPU again: count the time without both. */
+static inline void fairwq_asleep_away(struct fairwq_runner *runner)
 {
-	return 0;
+	if (!runner->asleep.out_at)
+		return;
+	runner->away += max_t(s64, fairwq_clock() - runner->asleep.out_at, 0);
+	runner->asleep.out_at = 0;
 }
 #else
 static inline void fairwq_asleep_init(struct fairwq_runner *runner)
@@ -79,15 +83,16 @@ static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
 
 void fairwq_asleep_look_locked(struct fairwq_runner *runner);
 
-/* Return what the item has used since @lost_ns was noted, in ns; 0 if it was not. */
-static inline u64 fairwq_asleep_used_locked(struct fairwq_runner *runner)
+/* Count the time without a seat, but for what the item has used since a tick took it. */
+static inline void fairwq_asleep_away(struct fairwq_runner *runner)
 {
 	u64 lost_ns = runner->asleep.lost_ns;
+	s64 away = fairwq_clock() - runner->lost_at;
 
-	lockdep_assert_held(&runner->pool->lock);
-
+	if (lost_ns)
+		away -= fairwq_asleep_active_ns(runner->task) - lost_ns;
+	runner->away += max(away, 0);
 	runner->asleep.lost_ns = 0;
-	return lost_ns ? fairwq_asleep_active_ns(runner->task) - lost_ns : 0;
 }
 #endif
 

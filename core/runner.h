@@ -69,6 +69,7 @@ struct fairwq_asleep {
 #ifdef FAIRWQ_HAS_NOTIFIERS
 	struct preempt_notifier notifier; /* R: of its task, while one executes it */
 	bool sleeps;			/* R sets, R and P clears: the task sleeps */
+	u64 out_at;			/* R: clock, ns: it left its CPU, and does not pay; or 0 */
 	struct irq_work lose;		/* A: takes its seat, under pool->lock */
 	/* this CPU, until @notifier is called again: whose seat to take besides; or NULL */
 	struct fairwq_runner *before;

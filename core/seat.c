@@ -24,7 +24,7 @@
  * does. An item naps until the second look after its last sleep.
  *
  * What a turn costs under fair time is the time with a seat; and what it had of
- * a CPU without one, if only a tick could find that it goes on.
+ * a CPU without one, in a section or until a tick found that it goes on.
  *
  * A runner is kicked as long as something waits and a seat is free, but not
  * beside a turn that is quick: the items of its batch are over at once, as a
@@ -308,14 +308,11 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 /* The item goes on, or has ended: the runner has its seat back, if it has lost it. */
 void fairwq_seat_regain_locked(struct fairwq_runner *runner)
 {
-	u64 elapsed;
-
 	lockdep_assert_held(&runner->pool->lock);
 
 	if (runner->seated)
 		return;
-	elapsed = max_t(s64, fairwq_clock() - runner->lost_at, 0);
-	runner->away += elapsed - min(elapsed, fairwq_asleep_used_locked(runner));
+	fairwq_asleep_away(runner);
 	runner->pool->crew.nr_asleep--;
 	set_seated_locked(runner, true);
 	set_naps_locked(runner, 2);

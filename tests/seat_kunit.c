@@ -22,6 +22,7 @@ struct sleeper {
 	struct fairwq_work work;
 	struct completion done;
 	bool spins;			/* runs after its sleep, until it may stop */
+	bool brackets;			/* burns in a section that may block */
 	u64 slept, ran;			/* ns: asleep; on a CPU after that */
 	u64 burn;			/* ns of a CPU to use after the sleep */
 };
@@ -35,8 +36,12 @@ static void sleeper_fn(struct fairwq_work *work)
 	wait_for_completion(&hall.wake);
 	atomic_dec(&hall.asleep);
 	sleeper->slept = ktime_get_ns() - from;
+	if (sleeper->brackets)
+		fairwq_block_begin();
 	if (sleeper->burn)
 		sleeper->ran = mock_burn(sleeper->burn);
+	if (sleeper->brackets)
+		fairwq_block_end();
 	if (sleeper->spins) {
 		atomic_inc(&hall.spinning);
 		while (atomic_dec_if_positive(&hall.stop) < 0)
@@ -542,18 +547,23 @@ static void item_does_not_pay_for_its_sleep(struct kunit *test)
 	KUNIT_EXPECT_LE(test, charged, began - sleeper->slept + 2 * control.longest + TICK_NSEC);
 }
 
-/* What it runs after that is not for free. */
+/* What it runs after that is not for free, nor in a section, if the scheduler tells. */
 static void item_pays_for_what_it_runs(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, &(struct fairwq_pool_attrs){
 		.max_active = 1, .policy = FAIRWQ_FAIR_TIME });
-	struct sleeper *sleeper = sleepers(test, 1);
+	struct sleeper *sleeper = sleepers(test, 2);
+	unsigned int i;
 	u64 charged;
 
-	sleeper->burn = 30ULL * TICK_NSEC;
-	charged = charge_of(test, a, sleeper);
-	/* Up to a tick may be missing when it has its seat back, and when it ends. */
-	KUNIT_EXPECT_GE(test, charged + 2ULL * TICK_NSEC, sleeper->ran);
+	sleeper[1].brackets = true;
+	for (i = 0; i < 1 + MOCK_NOTIFIED; i++) {
+		reinit_completion(&hall.wake);
+		sleeper[i].burn = 30ULL * TICK_NSEC;
+		charged = charge_of(test, a, &sleeper[i]);
+		/* Up to a tick may be missing when it has its seat back, and when it ends. */
+		KUNIT_EXPECT_GE(test, charged + 2ULL * TICK_NSEC, sleeper[i].ran);
+	}
 }
 
 static struct kunit_case seat_cases[] = {
