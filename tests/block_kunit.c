@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sections that may block: while items wait in them, other items run, however
- * many wait. The items count how many of them run at once.
+ * many wait. The items count how many of them run at once. An item that sleeps
+ * gives its seat up by itself. So items compute in their sections, and no tick
+ * of the pool helps.
  */
 #include <linux/atomic.h>
 
@@ -11,7 +13,8 @@
 /* State that the items of a case share. */
 static struct {
 	atomic_t inside, most, waiting;	/* items that run; largest value of that; that wait */
-	struct completion go;		/* ends all waits */
+	struct completion go, end;	/* ends all waits; lets those end that go on */
+	bool sleeps;			/* who waits sleeps: for items that are many */
 } hall;
 
 /* An item that may wait in a section. */
@@ -20,7 +23,8 @@ struct block_item {
 	struct completion done;
 	unsigned int depth;		/* sections around its wait; 0: it does not wait */
 	bool leaves;			/* returns without the end of one section */
-	u64 slept;			/* ns in the section */
+	bool goes_on;			/* computes after that, until hall.end */
+	u64 stay;			/* ns in the section */
 };
 
 /* Count an item that runs. */
@@ -37,6 +41,14 @@ static void leave(void)
 	atomic_dec(&hall.inside);
 }
 
+static void wait_to_go(void)
+{
+	if (hall.sleeps)
+		mock_wait(&hall.go);
+	else
+		compute_within(completion_done(&hall.go));
+}
+
 static void wait_in_section(struct block_item *item)
 {
 	unsigned int i;
@@ -45,12 +57,14 @@ static void wait_in_section(struct block_item *item)
 	leave();
 	for (i = 0; i < item->depth; i++)
 		fairwq_block_begin();
+	for (i = 1; i < item->depth; i++)
+		fairwq_block_end();
 	from = ktime_get_ns();
 	atomic_inc(&hall.waiting);
-	mock_wait(&hall.go);
+	wait_to_go();
 	atomic_dec(&hall.waiting);
-	item->slept = ktime_get_ns() - from;
-	for (i = item->leaves; i < item->depth; i++)
+	item->stay = ktime_get_ns() - from;
+	if (!item->leaves)
 		fairwq_block_end();
 	enter();
 }
@@ -62,6 +76,8 @@ static void block_item_fn(struct fairwq_work *work)
 	enter();
 	if (item->depth)
 		wait_in_section(item);
+	if (item->goes_on)
+		compute_within(completion_done(&hall.end));
 	leave();
 	complete(&item->done);
 }
@@ -86,18 +102,26 @@ static struct block_item *queue_item(struct kunit *test, struct fairwq_batch *ba
 	return item;
 }
 
-/* Make a pool with its gate open, and reset @hall. Return: the batch "a". */
-static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
+/* Make a pool whose runners are all free, and reset @hall. Return: the batch "a". */
+static struct fairwq_batch *begin_by(struct kunit *test, unsigned int max_active,
+				     enum fairwq_policy policy)
 {
 	struct mock *mock = test->priv;
 	struct fairwq_batch *a;
 
 	mock->max_in_flight = FAIRWQ_MAX_ACTIVE;
-	a = mock_begin(test, max_active);
+	a = mock_begin_by(test, max_active, policy);
 	memset(&hall, 0, sizeof(hall));
 	init_completion(&hall.go);
-	mock_open(test);
+	init_completion(&hall.end);
+	mock_free_runners(test);
+	mock_no_ticks(mock->pool);
 	return a;
+}
+
+static struct fairwq_batch *begin(struct kunit *test, unsigned int max_active)
+{
+	return begin_by(test, max_active, FAIRWQ_ROUND_ROBIN);
 }
 
 static unsigned int nr_runners(struct fairwq_pool *pool)
@@ -107,54 +131,56 @@ static unsigned int nr_runners(struct fairwq_pool *pool)
 
 /* ---- the limit of active runners ---------------------------------------- */
 
-#define MANY	40
+#define FEW	6
 
-/* With max_active of 1, an item runs behind 40 items that wait in a section. */
+/* With max_active of 1, an item runs behind six items that wait in a section. */
 static void items_may_wait_for_a_later_one(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
 	struct mock *mock = test->priv;
-	struct block_item *waits[MANY], *later;
+	struct block_item *waits[FEW], *later;
 	unsigned int i;
 
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < FEW; i++)
 		waits[i] = queue_item(test, a, 1);
-	mock_until(test, atomic_read(&hall.waiting) == MANY);
+	mock_until(test, atomic_read(&hall.waiting) == FEW);
 	later = queue_item(test, a, 0);
 	mock_await(test, &later->done);
 	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
-	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), MANY + 1U);
+	KUNIT_EXPECT_GE(test, nr_runners(mock->pool), FEW + 1U);
 	complete_all(&hall.go);
-	for (i = 0; i < MANY; i++)
+	for (i = 0; i < FEW; i++)
 		mock_await(test, &waits[i]->done);
 }
 
-/* Items run beside items that wait. After these have come back, max_active holds again. */
+/*
+ * After their sections items go on at once, though they are more than may be
+ * active. They count again: until enough of them have ended, no other one begins.
+ */
 static void places_are_as_many_as_ever(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 2);
-	struct block_item *waits[5], *last = NULL;
+	struct block_item *waits[3], *later;
 	unsigned int i;
 
-	for (i = 0; i < 5; i++)
-		waits[i] = queue_item(test, a, 1);
-	mock_until(test, atomic_read(&hall.waiting) == 5);
-	for (i = 0; i < 1000; i++)
-		last = queue_item(test, a, 0);
-	mock_await(test, &last->done);
+	for (i = 0; i < 3; i++) {
+		waits[i] = block_item(test, 1);
+		waits[i]->goes_on = true;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &waits[i]->work));
+	}
+	mock_until(test, atomic_read(&hall.waiting) == 3);
 	complete_all(&hall.go);
-	for (i = 0; i < 5; i++)
+	mock_until(test, atomic_read(&hall.inside) == 3);
+	later = queue_item(test, a, 0);
+	mock_for(50, completion_done(&later->done));
+	KUNIT_EXPECT_FALSE(test, completion_done(&later->done));
+	complete_all(&hall.end);
+	mock_await(test, &later->done);
+	for (i = 0; i < 3; i++)
 		mock_await(test, &waits[i]->done);
-	fairwq_batch_flush(a);
-	/* Runners that came out of a section count again, as all others do. */
-	for (i = 0; i < 100; i++)
-		last = queue_item(test, a, 0);
-	atomic_set(&hall.most, 0);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_LE(test, atomic_read(&hall.most), 2);
 }
 
-/* Sections nest, and only the outermost one counts. */
+/* Sections nest: the end of an inner one changes nothing. */
 static void sections_nest(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 1);
@@ -165,12 +191,6 @@ static void sections_nest(struct kunit *test)
 	mock_await(test, &later->done);
 	complete_all(&hall.go);
 	mock_await(test, &waits->done);
-	fairwq_batch_flush(a);
-	atomic_set(&hall.most, 0);
-	queue_item(test, a, 0);
-	queue_item(test, a, 0);
-	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
 }
 
 /* Outside an item a section has no effect, and is allowed with interrupts off. */
@@ -319,18 +339,10 @@ static void flush_waits_for_an_item_that_waits(struct kunit *test)
  */
 static void item_does_not_pay_for_its_section(struct kunit *test)
 {
-	struct mock *mock = test->priv;
-	struct fairwq_batch *a;
+	struct fairwq_batch *a = begin_by(test, 1, FAIRWQ_FAIR_TIME);
+	u64 began, all, charged = READ_ONCE(a->node.service);
 	struct block_item *item;
-	u64 began, all, charged;
 
-	mock->max_in_flight = FAIRWQ_MAX_ACTIVE;
-	a = mock_begin_by(test, 1, FAIRWQ_FAIR_TIME);
-	memset(&hall, 0, sizeof(hall));
-	init_completion(&hall.go);
-	mock_open(test);
-	fairwq_pool_flush(mock->pool);
-	charged = READ_ONCE(a->node.service);
 	began = ktime_get_ns();
 	item = queue_item(test, a, 1);
 	mock_until(test, atomic_read(&hall.waiting) == 1);
@@ -340,12 +352,13 @@ static void item_does_not_pay_for_its_section(struct kunit *test)
 	fairwq_batch_flush(a);
 	all = ktime_get_ns() - began;
 	charged = READ_ONCE(a->node.service) - charged;
-	KUNIT_EXPECT_GT(test, item->slept, 40ULL * NSEC_PER_MSEC);
-	KUNIT_EXPECT_LE(test, charged, all - item->slept);
+	KUNIT_EXPECT_GT(test, item->stay, 40ULL * NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, charged, all - item->stay);
 }
 
 /* ---- runners ----------------------------------------------------------- */
 
+#define MANY	40
 #define HOUR	(3600UL * HZ)	/* longer than any case takes */
 
 /* Runners that were added for items in sections are freed once they are idle. */
@@ -355,6 +368,7 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int i, round;
 
+	hall.sleeps = true;
 	for (round = 0; round < 3; round++) {
 		atomic_set(&hall.waiting, 0);
 		reinit_completion(&hall.go);
@@ -376,24 +390,6 @@ static void spares_go_when_they_are_idle(struct kunit *test)
 	}
 }
 
-/* The last idle runner stays, because all others may wait in sections. */
-static void last_idle_runner_stays(struct kunit *test)
-{
-	struct fairwq_batch *a = begin(test, 1);
-	struct mock *mock = test->priv;
-	struct block_item *later;
-
-	queue_item(test, a, 1);
-	mock_until(test, atomic_read(&hall.waiting) == 1);
-	fairwq_pool_shrink(mock->pool, 0);
-	later = queue_item(test, a, 0);
-	mock_await(test, &later->done);
-	/* The section ends by itself after the time that the case waits for @later. */
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.waiting));
-	complete_all(&hall.go);
-	fairwq_batch_flush(a);
-}
-
 /* Let the items that run look as if they had begun @ticks earlier, and none of them hung. */
 static void make_long(struct fairwq_pool *pool, unsigned long ticks)
 {
@@ -413,6 +409,7 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	struct mock *mock = test->priv;
 	unsigned int i;
 
+	hall.sleeps = true;
 	for (i = 0; i < MANY; i++)
 		queue_item(test, a, 1);
 	mock_until(test, atomic_read(&hall.waiting) == MANY);
@@ -427,55 +424,57 @@ static void spare_is_kept_after_a_long_item(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1U, nr_runners(mock->pool));
 }
 
-/* An item and its task that wait for each other, so two runners must run them. */
+/* An item that joins a task in a section. */
 static struct {
-	struct completion mine, other;
-	bool met;
-} meeting;
-
-static void meet(struct fairwq_task *self)
-{
-	meeting.met = mock_wait(&meeting.mine);
-	complete(&meeting.other);
-}
-
-struct joining_item {
 	struct fairwq_work work;
-	struct completion done;
-};
+	struct completion begun;	/* the task has, at another runner */
+	struct task_struct *by;		/* the worker of the item, which is about to join */
+} joining;
+
+static void joined_fn(struct fairwq_task *self)
+{
+	complete(&joining.begun);
+	wait_to_go();
+}
 
 static void join_in_section(struct fairwq_work *work)
 {
-	struct joining_item *item = container_of(work, struct joining_item, work);
 	struct fairwq_task self, task;
 
 	fairwq_task_here(&self);
-	fairwq_task_init(&task, meet);
+	fairwq_task_init(&task, joined_fn);
 	fairwq_fork(&self, &task);
 	fairwq_block_begin();
-	complete(&meeting.mine);
-	mock_fork_until(&self, &meeting.other);
+	mock_fork_until(&self, &joining.begun);
+	WRITE_ONCE(joining.by, current);
 	fairwq_join(&self, &task);
 	fairwq_block_end();
-	complete(&item->done);
 }
 
-/* A join inside a section does not lower nr_active again. */
+/* A join inside a section gives no second place to others, and its end takes none. */
 static void join_in_a_section_gives_no_second_place(struct kunit *test)
 {
 	struct fairwq_batch *a = begin(test, 2);
-	struct mock *mock = test->priv;
-	struct joining_item item;
+	struct block_item *item[2];
+	unsigned int i;
 
-	init_completion(&meeting.mine);
-	init_completion(&meeting.other);
-	init_completion(&item.done);
-	fairwq_work_init_onstack(&item.work, join_in_section);
-	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item.work));
-	mock_await(test, &item.done);
+	memset(&joining, 0, sizeof(joining));
+	init_completion(&joining.begun);
+	fairwq_work_init(&joining.work, join_in_section);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &joining.work));
+	mock_until(test, READ_ONCE(joining.by) && !task_is_running(joining.by));
+	/* There is one place beside the task. */
+	for (i = 0; i < 2; i++) {
+		item[i] = block_item(test, 0);
+		item[i]->goes_on = true;
+		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item[i]->work));
+	}
+	mock_until(test, atomic_read(&hall.inside));
+	mock_for(50, atomic_read(&hall.inside) > 1);
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&hall.most));
+	complete_all(&hall.go);
+	complete_all(&hall.end);
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_TRUE(test, meeting.met);
-	mock_until(test, !mock_nr_begun(mock->pool));
 }
 
 static struct kunit_case block_cases[] = {
@@ -490,7 +489,6 @@ static struct kunit_case block_cases[] = {
 	KUNIT_CASE(flush_waits_for_an_item_that_waits),
 	KUNIT_CASE(item_does_not_pay_for_its_section),
 	KUNIT_CASE(spares_go_when_they_are_idle),
-	KUNIT_CASE(last_idle_runner_stays),
 	KUNIT_CASE(spare_is_kept_after_a_long_item),
 	KUNIT_CASE(join_in_a_section_gives_no_second_place),
 	{ }

@@ -83,7 +83,6 @@ static void nap_fn(struct fairwq_work *work)
 static void sleeper_is_not_quick(struct kunit *test)
 {
 	struct mock_gate *gate = mock_gate_new(test);
-	struct mock *mock = test->priv;
 	struct fairwq_batch *a = mock_begin(test, 2);
 	struct fairwq_work nap;
 
@@ -94,15 +93,8 @@ static void sleeper_is_not_quick(struct kunit *test)
 	fairwq_work_init_onstack(&nap, nap_fn);
 	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &nap));
 	fairwq_batch_flush(a);
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->crew.nr_quick));
 	mock_let_settle(a);
 	KUNIT_EXPECT_FALSE(test, a->quick);
-	reinit_completion(&gate->entered);
-	reinit_completion(&gate->open);
-	mock_gate_enter(test, a, gate);
-	KUNIT_EXPECT_EQ(test, 0U, READ_ONCE(mock->pool->crew.nr_quick));
-	complete_all(&gate->open);
-	fairwq_batch_flush(a);
 }
 
 /*
@@ -187,7 +179,7 @@ static void quick_items_go_on_beside_a_sleeper(struct kunit *test)
 	fairwq_pool_drain(mock->pool);
 }
 
-/* A backlog kicks as many runners as max_active allows, and no more. */
+/* A backlog kicks as many runners as max_active allows, and no more, without a tick. */
 static void backlog_kicks_max_active_runners(struct kunit *test)
 {
 	struct mock_gate *gate = kunit_kcalloc(test, 6, sizeof(*gate), GFP_KERNEL);
@@ -197,21 +189,26 @@ static void backlog_kicks_max_active_runners(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, gate);
 	a = mock_begin(test, 5);
+	mock_no_ticks(mock->pool);
 	for (i = 0; i < 6; i++) {
 		mock_gate_init(&gate[i]);
+		gate[i].computes = true;
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &gate[i].work));
 	}
 	for (i = 0; i < 4; i++)
 		mock_await(test, &gate[i].entered);
+	mock_for(50, atomic_read(&gate[4].runs));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[4].runs));
 	/* One more runner, one more item. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 6));
 	mock_await(test, &gate[4].entered);
+	mock_for(50, atomic_read(&gate[5].runs));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
 	/* With one runner less, items that run go on, and the sixth waits until two have ended. */
 	KUNIT_EXPECT_EQ(test, 0, fairwq_pool_set_max_active(mock->pool, 5));
 	complete_all(&gate[0].open);
 	mock_until(test, mock_nr_begun(mock->pool) == 5);
+	mock_for(50, atomic_read(&gate[5].runs));
 	KUNIT_EXPECT_EQ(test, 0, atomic_read(&gate[5].runs));
 	complete_all(&gate[1].open);
 	mock_await(test, &gate[5].entered);
@@ -247,16 +244,9 @@ static struct {
 
 static void chain_fn(struct fairwq_work *work)
 {
-	struct mock_bound bound = mock_bound(MOCK_WAIT_MS);
-
 	atomic_inc(&chain.begun);
-	while (atomic_read(&chain.begun) < 3) {
-		cond_resched();
-		if (!mock_bound_reached(&bound))
-			continue;
+	if (!compute_within(atomic_read(&chain.begun) == 3))
 		WRITE_ONCE(chain.late, true);
-		return;
-	}
 }
 
 /* A runner that was kicked kicks the next one, until all items of the batch run. */
@@ -265,6 +255,7 @@ static void kicks_are_chained(struct kunit *test)
 	struct fairwq_batch *a = mock_begin(test, 4);
 	unsigned int i;
 
+	mock_no_ticks(a->pool);
 	memset(&chain, 0, sizeof(chain));
 	fairwq_batch_pause(a);
 	for (i = 0; i < 3; i++) {
@@ -278,6 +269,49 @@ static void kicks_are_chained(struct kunit *test)
 
 /* ---- wake-ups --------------------------------------------------------- */
 
+static struct fairwq_batch *refilled;	/* by queue_again() */
+
+/* Wait until @nr items have logged, and all runners are idle. */
+static void idle_after(struct kunit *test, unsigned int nr)
+{
+	struct mock *mock = test->priv;
+
+	mock_until(test, READ_ONCE(mock->log.nr) == nr);
+	mock_until(test, !mock_nr_begun(mock->pool));
+}
+
+/* Queue the dropped item again. Its batch takes none to a runner before the cancel ends. */
+static void queue_again(struct fairwq_work *work)
+{
+	fairwq_batch_resume(refilled);
+	mock_may_refuse(fairwq_queue(refilled, work));
+}
+
+/* All runners are idle. Whatever lets an item begin kicks one of them, without a tick. */
+static void what_may_begin_wakes_a_runner(struct kunit *test)
+{
+	struct mock *mock = test->priv;
+	struct fairwq_batch *a = mock_begin(test, 2), *b = mock_own_batch(test, "b", NULL);
+
+	mock_free_runners(test);
+	mock_no_ticks(mock->pool);
+	mock_queue(test, a, 'q', 1);
+	idle_after(test, 1);
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'r', 1);
+	fairwq_batch_resume(a);
+	idle_after(test, 2);
+	fairwq_batch_pause(b);
+	mock_queue(test, b, 'd', 1);
+	fairwq_batch_dispose(b);
+	idle_after(test, 3);
+	refilled = a;
+	fairwq_batch_pause(a);
+	mock_queue(test, a, 'c', 1);
+	KUNIT_EXPECT_EQ(test, 1UL, fairwq_batch_cancel(a, queue_again));
+	idle_after(test, 4);
+}
+
 /* An item that is queued 30,000 times, to an idle or a busy batch, runs each time. */
 static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 {
@@ -287,7 +321,8 @@ static void no_wake_up_is_lost_in_ping_pong(struct kunit *test)
 	struct fairwq_batch *a = mock_begin(test, 2);
 	unsigned int round;
 
-	mock_open(test);
+	mock_free_runners(test);
+	mock_no_ticks(mock->pool);
 	item->done = &done;
 	for (round = 0; round < 30000; round++) {
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(a, &item->work));
@@ -693,6 +728,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
+	KUNIT_CASE(what_may_begin_wakes_a_runner),
 	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
 	KUNIT_CASE(leaked_preempt_count_is_repaired),
 	KUNIT_CASE(leaked_rcu_section_is_repaired),

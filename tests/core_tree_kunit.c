@@ -1014,6 +1014,7 @@ static void another_unit_begins_at_nothing(struct kunit *test)
 	u64 end;
 
 	mock_gate_init(&hold);
+	mock->gate.computes = true;
 	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	a = mock->gate_batch;
 	b = mock_batch(test, "b");
@@ -1042,6 +1043,7 @@ static void turn_of_the_old_policy_is_not_corrected(struct kunit *test)
 	unsigned int i;
 	u64 gate, all;
 
+	mock->gate.computes = true;
 	mock_pool_by(test, 1, FAIRWQ_FAIR_TIME);
 	gate = fairwq_clock();
 	a = mock->gate_batch;

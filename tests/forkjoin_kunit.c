@@ -39,6 +39,7 @@ struct forking {
 	bool elsewhere;			/* another one has run a link of it */
 	bool loops;			/* a link with little stack left runs a loop */
 	bool io;			/* a link may do I/O for memory */
+	bool computes;			/* a task that waits for @go keeps its seat */
 	struct fairwq_work *behind;	/* queued by the last link, which then computes */
 	bool overtaken;			/* it has begun meanwhile */
 	unsigned long stack_left;	/* where the link with the least of it began */
@@ -304,7 +305,10 @@ static void meet_fn(struct fairwq_task *self)
 	part->by = current;
 	part->result = part->n;
 	complete(&part->x->begun);
-	await_in(part->x, &part->x->go);
+	if (!part->x->computes)
+		await_in(part->x, &part->x->go);
+	else if (!compute_within(completion_done(&part->x->go)))
+		part->x->failed = true;
 	atomic_inc(&part->runs);
 }
 
@@ -409,21 +413,26 @@ static void stolen_task_forks_at_its_runner(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 55UL, x->result);
 }
 
+/* No tick is needed for that. */
 static void another_item_runs_while_a_join_waits(struct kunit *test)
 {
+	struct mock *mock = test->priv;
 	struct forking *x;
 
 	free_pool(test, 2, FAIRWQ_ROUND_ROBIN);
-	x = queue_forking(test, kept_batch(test, "x", NULL), steal_and_join);
+	mock_no_ticks(mock->pool);
+	x = forking(test, kept_batch(test, "x", NULL), steal_and_join);
+	x->computes = true;
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(x->batch, &x->work));
 	mock_await(test, &x->ready);
-	/* X and its task wait, so only a third runner can run the item. */
+	/* X waits, and its task computes, so only a third runner can run the item. */
 	run_item_of(test, kept_batch(test, "y", NULL));
 	complete(&x->go);
 	mock_await(test, &x->done);
 	KUNIT_EXPECT_FALSE(test, x->failed);
 }
 
-/* An item that takes the mutex of X. */
+/* An item that wants the mutex of X, and keeps its seat until it has it. */
 struct wanting {
 	struct fairwq_work work;
 	struct forking *x;
@@ -435,8 +444,10 @@ static void wanting_fn(struct fairwq_work *work)
 	struct wanting *wanting = container_of(work, struct wanting, work);
 
 	complete(&wanting->begun);
-	mutex_lock(&wanting->x->mutex);
-	mutex_unlock(&wanting->x->mutex);
+	if (compute_within(mutex_trylock(&wanting->x->mutex)))
+		mutex_unlock(&wanting->x->mutex);
+	else
+		wanting->x->failed = true;
 	complete(&wanting->done);
 }
 
@@ -475,6 +486,7 @@ static void join_goes_on_without_asking(struct kunit *test)
 	mock_may_refuse(fairwq_queue(y, &first->work));
 	mock_await(test, &first->begun);
 	mock_may_refuse(fairwq_queue(y, &second->work));
+	mock_await(test, &second->begun);
 	complete(&x->go);
 	mock_await(test, &second->done);
 	mock_await(test, &x->done);
@@ -1371,10 +1383,7 @@ static void cancel_of_the_batch_loses_no_link(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL, counter(x, FAIRWQ_FAILURES));
 }
 
-/* More gates than the pool has runners. */
-#define NR_GATES	24
-
-/* A chain under a mutex, while each free runner stops where it wants that mutex. */
+/* A chain under a mutex, while each item that has a seat wants that mutex. */
 static void chain_under_a_mutex(struct forking *x, struct fairwq_task *self)
 {
 	mutex_lock(&x->mutex);
@@ -1384,11 +1393,11 @@ static void chain_under_a_mutex(struct forking *x, struct fairwq_task *self)
 	mutex_unlock(&x->mutex);
 }
 
-/* A join with little stack needs no runner: all may wait for a lock that its item holds. */
-static void chain_needs_no_runner(struct kunit *test)
+/* A join with little stack needs no seat: all may wait for a lock that its item holds. */
+static void chain_needs_no_seat(struct kunit *test)
 {
 	const struct fairwq_batch_attrs high = { .prio = FAIRWQ_PRIO_HIGH };
-	struct wanting *waiting[NR_GATES];
+	struct wanting *waiting[2];
 	struct fairwq_batch *y;
 	struct forking *x;
 	int i;
@@ -1397,14 +1406,14 @@ static void chain_needs_no_runner(struct kunit *test)
 	y = kept_batch(test, "high", &high);
 	x = queue_forking(test, kept_batch(test, "x", NULL), chain_under_a_mutex);
 	mock_await(test, &x->begun);
-	for (i = 0; i < NR_GATES; i++) {
+	for (i = 0; i < 2; i++) {
 		waiting[i] = wanting(test, x);
 		KUNIT_ASSERT_EQ(test, 1, fairwq_queue(y, &waiting[i]->work));
+		mock_await(test, &waiting[i]->begun);
 	}
-	mock_await(test, &waiting[0]->begun);
 	complete(&x->go);
 	mock_await(test, &x->done);
-	for (i = 0; i < NR_GATES; i++)
+	for (i = 0; i < 2; i++)
 		mock_await(test, &waiting[i]->done);
 	KUNIT_EXPECT_EQ(test, LINKS, x->result);
 	KUNIT_EXPECT_FALSE(test, x->failed);
@@ -1928,7 +1937,7 @@ static struct kunit_case forkjoin_cases[] = {
 	KUNIT_CASE(chain_keeps_the_scope_of_memory),
 	KUNIT_CASE(stolen_task_keeps_the_scope_of_memory),
 	KUNIT_CASE(cancel_of_the_batch_loses_no_link),
-	KUNIT_CASE(chain_needs_no_runner),
+	KUNIT_CASE(chain_needs_no_seat),
 	KUNIT_CASE(chain_without_end_ends_in_a_failure),
 	KUNIT_CASE(loop_needs_no_stack),
 	KUNIT_CASE(join_with_little_stack_is_not_held),

@@ -91,10 +91,10 @@ static void run_dear(struct kunit *test, struct fairwq_batch *batch, enum dear_h
 	fairwq_async_complete(&item->async, cost);
 }
 
-/* An item that takes longer than the function of a dear one. */
+/* An item that takes longer than the function of a dear one. A sleep would cost nothing. */
 static void slow_fn(struct fairwq_work *work)
 {
-	usleep_range(3000, 4000);
+	spin_for(3, false);
 	mock_item_fn(work);
 }
 

@@ -133,6 +133,7 @@ static void parked_work_runs_in_its_own_pool(struct kunit *test)
 {
 	struct traveller *t = traveller_start(test);
 
+	mock_no_ticks(t->to);
 	t->wait_for_from = true;
 	complete(&t->open);
 	mock_await(test, &t->done);

@@ -205,6 +205,8 @@ static void item_that_waits_already_runs_too(struct kunit *test)
 	struct sleeper *sleeper = sleepers(test, 1);
 	struct mock *mock = test->priv;
 
+	if (MOCK_NOTIFIED)
+		mock_no_ticks(mock->pool);
 	fairwq_batch_pause(a);
 	queue_sleepers(test, a, sleeper, 1);
 	mock_queue(test, a, 'a', 3);

@@ -6,6 +6,7 @@
  * The last ones let threads race by chance, and count what became of each call.
  */
 #include <linux/prandom.h>
+#include <linux/smp.h>
 
 #include "lib/hook.h"
 
@@ -199,6 +200,7 @@ struct stepped {
 /* An interrupt that makes the call @act for a work, at a point of another call. */
 static struct {
 	struct irq_work irq_work;
+	call_single_data_t csd;
 	enum fairwq_test_point point;
 	struct fairwq_batch *at;	/* the batch that @point must be called with */
 	struct fairwq_batch *batch;
@@ -206,7 +208,8 @@ static struct {
 	struct stepped *on;
 	enum step_act act;
 	unsigned int looks;
-	bool sent, in_hardirq, done, stuck;
+	bool apart;			/* it interrupts another CPU, while the call is there */
+	bool begun, sent, in_hardirq, done, stuck;
 	int ret;
 } step;
 
@@ -237,6 +240,12 @@ static void step_irq_fn(struct irq_work *irq_work)
 	step_do(NULL);
 }
 
+static void step_apart_fn(void *unused)
+{
+	step_done(&step.begun);
+	step_do(NULL);
+}
+
 /*
  * Send the interrupt at step.point. It comes there, or as soon as interrupts
  * are on. If it is stuck, clear the word of the work, so that the case can end
@@ -246,6 +255,14 @@ static void step_hook(enum fairwq_test_point point, struct fairwq_batch *batch)
 {
 	if (point == step.point && batch == step.at && !step.sent) {
 		step.sent = true;
+		if (step.apart) {
+			smp_call_function_single_async(cpumask_any_but(cpu_online_mask,
+								       raw_smp_processor_id()),
+						       &step.csd);
+			if (spin_until(&step.begun))
+				udelay(MOCK_LOOK_US);
+			return;
+		}
 		irq_work_queue(&step.irq_work);
 		if (!irqs_disabled())
 			spin_until(&step.done);
@@ -260,12 +277,15 @@ static void step_begin(struct kunit *test, struct stepped *on, struct fairwq_bat
 		       enum fairwq_test_point point, enum step_act act)
 {
 	step.irq_work = IRQ_WORK_INIT_HARD(step_irq_fn);
+	INIT_CSD(&step.csd, step_apart_fn, NULL);
 	step.point = point;
 	step.at = batch;
 	step.batch = batch;
 	step.on = on;
 	step.act = act;
 	step.looks = 0;
+	step.apart = false;
+	step.begun = false;
 	step.sent = false;
 	step.in_hardirq = false;
 	step.done = false;
@@ -354,6 +374,7 @@ static const struct {
 	const char *name;
 	enum fairwq_test_point point;
 	int (*call)(struct kunit *test, struct fairwq_batch *a, struct stepped *on);
+	bool apart;
 } steps[] = {
 	{ "claim, look whether it is disabled", FAIRWQ_POINT_QUEUE_CLAIMED, plain_call },
 	{ "claim, set the timer", FAIRWQ_POINT_QUEUE_CLAIMED, delayed_call },
@@ -363,6 +384,7 @@ static const struct {
 	{ "the timer fires, activate", FAIRWQ_POINT_QUEUE_PUSHED, short_delay },
 	{ "let go, activate", FAIRWQ_POINT_QUEUE_PUSHED, let_go },
 	{ "take, append", FAIRWQ_POINT_MOVING, moved },
+	{ "take, append; on another CPU", FAIRWQ_POINT_MOVING, moved, true },
 };
 
 static struct stepped *stepped_new(struct kunit *test)
@@ -390,11 +412,14 @@ static void interrupt_between_two_steps_ends(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(steps) * STEP_NR_ACTS; i++) {
 		at = i / STEP_NR_ACTS;
 		act = i % STEP_NR_ACTS;
+		if (steps[at].apart && num_online_cpus() < 2)
+			continue;
 		kunit_info(test, "%s: act %u\n", steps[at].name, act);
 		left = act == STEP_MOD;
 		on = stepped_new(test);
 		fairwq_delayed_work_init(&on->dwork, stepped_fn);
 		step_begin(test, on, a, steps[at].point, act);
+		step.apart = steps[at].apart;
 		KUNIT_EXPECT_EQ(test, 1, steps[at].call(test, a, on));
 		step_end(test);
 		KUNIT_EXPECT_EQ(test, 1, step.ret);

@@ -18,6 +18,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
+#include <linux/sched.h>
 
 /* True if a bug may be planted: then loops that rely on chance are short. */
 #ifdef FAIRWQ_PLANTED
@@ -74,6 +75,13 @@ static inline bool mock_bound_reached(struct mock_bound *bound)
 /* Sleep until @cond holds. Return: false if it did not within the bound. */
 #define mock_within(cond)	__mock_look(MOCK_WAIT_MS, cond, usleep_range(50, 200))
 
+/*
+ * Compute until @cond holds. An item that does so keeps its seat, and one that
+ * sleeps loses it by itself. The bound is longer than that of a case that waits
+ * meanwhile. Return: false if it did not within the bound.
+ */
+#define compute_within(cond)	__mock_look(4 * MOCK_WAIT_MS, cond, cond_resched())
+
 /* Spin until @cond holds, also with interrupts off. Return: false if it did not. */
 #define spin_within(cond)	__mock_look(MOCK_SPIN_MS, cond, cpu_relax())
 
@@ -84,6 +92,9 @@ static inline bool mock_bound_reached(struct mock_bound *bound)
  * Return: if it holds.
  */
 #define spin_for(ms, cond)	__mock_look(ms, cond, cpu_relax())
+
+/* The same for a bug that needs the CPUs to show itself: sleep. */
+#define mock_for(ms, cond)	__mock_look(ms, cond, usleep_range(50, 200))
 
 /* Sleep until @done is completed. Return: false if it was not within the bound. */
 static inline bool mock_wait(struct completion *done)

@@ -13,7 +13,10 @@ void mock_gate_fn(struct fairwq_work *work)
 
 	atomic_inc(&gate->runs);
 	complete(&gate->entered);
-	wait_for_completion(&gate->open);
+	if (gate->computes)
+		compute_within(completion_done(&gate->open));
+	else
+		wait_for_completion(&gate->open);
 }
 EXPORT_SYMBOL_GPL(mock_gate_fn);
 
@@ -23,6 +26,7 @@ void mock_gate_init(struct mock_gate *gate)
 	fairwq_work_init(&gate->work, mock_gate_fn);
 	init_completion(&gate->entered);
 	init_completion(&gate->open);
+	gate->computes = false;
 	atomic_set(&gate->runs, 0);
 }
 EXPORT_SYMBOL_GPL(mock_gate_init);

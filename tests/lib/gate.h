@@ -19,6 +19,7 @@ struct mock_gate {
 	struct fairwq_work work;
 	struct completion entered;
 	struct completion open;
+	bool computes;			/* it does not sleep at the gate, so it keeps its seat */
 	atomic_t runs;
 	struct mock_gate *next;		/* in mock->gates */
 };

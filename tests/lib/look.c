@@ -65,6 +65,21 @@ void mock_tick(struct fairwq_pool *pool)
 }
 EXPORT_SYMBOL_GPL(mock_tick);
 
+static void no_tick(struct timer_list *timer)
+{
+}
+
+/*
+ * Let the timer of @pool do nothing from here on. Else a kick that was lost, or
+ * a seat that was not given back, would be made up for at the next tick.
+ */
+void mock_no_ticks(struct fairwq_pool *pool)
+{
+	WRITE_ONCE(pool->watch.tick.function, no_tick);
+	timer_delete_sync(&pool->watch.tick);
+}
+EXPORT_SYMBOL_GPL(mock_no_ticks);
+
 /* Dump @batch to @buf. @size must be larger than the text. Return: the length. */
 size_t mock_dump(struct fairwq_batch *batch, char *buf, size_t size)
 {

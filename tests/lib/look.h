@@ -27,6 +27,7 @@ u64 mock_nr_turns(struct fairwq_pool *pool);
 u64 mock_counter(struct fairwq_pool *pool, enum fairwq_counter which);
 void mock_one_reaper(bool one);
 void mock_tick(struct fairwq_pool *pool);
+void mock_no_ticks(struct fairwq_pool *pool);
 
 /* Return how many works a timer, a grace period or a serializer holds, bound for @batch. */
 static inline unsigned int mock_nr_held(const struct fairwq_batch *batch)
