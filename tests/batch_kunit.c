@@ -159,7 +159,7 @@ static void disposed_paused_batch_drains(struct kunit *test)
 	struct releases *releases = releases_new(test);
 	struct fairwq_batch *a;
 
-	a = counted_begin(test, 2, releases);
+	a = counted_begin(test, 1, releases);
 	fairwq_batch_get(a);
 	fairwq_batch_pause(a);
 	mock_queue(test, a, 'a', 3);
