@@ -157,7 +157,7 @@ static void items_may_wait_for_a_later_one(struct kunit *test)
 
 /*
  * After their sections items go on at once, though they are more than may be
- * active. They count again: until enough of them have ended, no other one begins.
+ * active. They count again: until enough of them have ended, none begins.
  */
 static void places_are_as_many_as_ever(struct kunit *test)
 {
