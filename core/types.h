@@ -109,7 +109,7 @@ struct fairwq_runner {
 	struct task_struct *task;	/* P, R reads: worker that executes it, unless idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
 	u64 lost_at;			/* P: clock, ns: it lost its seat in this turn; or 0 */
-	u64 away;			/* R, or P without notifiers: ns for which it does not pay */
+	u64 away;			/* R, or P without notifiers: ns that it does not pay */
 	unsigned long started;		/* R sets: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
 	/* R sets, others read by the barriers in turn.h: the work that runs, or ran last */
