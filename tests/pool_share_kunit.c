@@ -697,7 +697,6 @@ struct adversary {
 	unsigned int nr;		/* number of its items; 0: 20 */
 	const struct fairwq_batch_attrs *other, *its;
 	unsigned int low, high;		/* bounds of the share of the other, thousandths */
-	unsigned int high_time;		/* the upper one under fair time; 0: @high */
 };
 
 static const struct adversary adversaries[] = {
@@ -708,11 +707,8 @@ static const struct adversary adversaries[] = {
 	/* Rarer than the 512 turns after which a longest turn is forgotten. */
 	{ "long very rarely", .by_time = true, .length_us = 10, .longer_us = 3000, .every = 600,
 	  .low = 430, .high = 570 },
-	/*
-	 * Under fair time it pays for what it takes to fall asleep, and if only
-	 * a tick can find it, for more.
-	 */
-	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 600, .high_time = 1000 },
+	/* It has no backlog while all its items sleep. */
+	{ "sleeps", .sleeps = true, .length_us = 50, .low = 450, .high = 1000 },
 	{ "cancels and queues again", .trick = SHARE_CANCEL, .length_us = 20, .low = 450,
 	  .high = 1000 },
 	{ "changes its weight", .trick = SHARE_WEIGHT, .length_us = 20, .low = 450,
@@ -801,7 +797,7 @@ static void adversary_gets_no_more(struct kunit *test)
 {
 	const struct adversary *a = test->param_value;
 	const struct share_case *c;
-	unsigned int i, got, high;
+	unsigned int i, got;
 
 	for (c = share_cases; c < share_cases + ARRAY_SIZE(share_cases); c++) {
 		if (a->by_time && c->policy != FAIRWQ_FAIR_TIME)
@@ -810,15 +806,14 @@ static void adversary_gets_no_more(struct kunit *test)
 		if (SHARE_SLOW && c->policy == FAIRWQ_FAIR_TIME &&
 		    c->length_us < ADVERSARY_US)
 			continue;
-		high = c->policy == FAIRWQ_FAIR_TIME && a->high_time ? a->high_time : a->high;
 		for (i = 0, got = 0; i < TRIES; i++) {
 			got = adversary_try(test, c, a);
-			if (got >= a->low && got <= high)
+			if (got >= a->low && got <= a->high)
 				break;
 		}
 		kunit_info(test, "%s, %s: %u.%u %%\n", a->name, c->name, got / 10, got % 10);
 		KUNIT_EXPECT_GE(test, got, a->low);
-		KUNIT_EXPECT_LE(test, got, high);
+		KUNIT_EXPECT_LE(test, got, a->high);
 	}
 }
 
