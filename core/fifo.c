@@ -209,12 +209,6 @@ void fairwq_fifo_add_barrier_locked(struct fairwq_batch *batch, struct fairwq_wo
 	batch_new_head_locked(batch);
 }
 
-/* Check whether @work, which is QUEUED or PARKED, counts in nr_parked of its batch. */
-static inline bool was_parked(const struct fairwq_work *work)
-{
-	return work->flags & FAIRWQ_WORK_COUNTED && !fairwq_is_of_item(work);
-}
-
 /*
  * Count @work as in flight, unless it is counted already.
  * Return: the color of its turn.
@@ -224,7 +218,7 @@ static unsigned int batch_color_locked(struct fairwq_batch *batch,
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	if (work->flags & FAIRWQ_WORK_COUNTED)
+	if (work->flags & (FAIRWQ_WORK_PARKED | FAIRWQ_WORK_FORK))
 		return !!(work->flags & FAIRWQ_WORK_COLOR);
 	batch->in_flight[batch->color]++;
 	return batch->color;
@@ -243,7 +237,7 @@ static void turn_fill_locked(struct fairwq_batch *batch, struct fairwq_turn *tur
 	turn->stamp = fairwq_stamp_ns(work->stamp);
 	turn->number = ++pool->crew.turn_number;
 	turn->charge.color = batch_color_locked(batch, work);
-	batch->nr_parked -= was_parked(work);
+	batch->nr_parked -= !!(work->flags & FAIRWQ_WORK_PARKED);
 	turn->timed = false;
 	turn->slept = false;
 	turn->charge.nr = 1;
@@ -282,20 +276,14 @@ void fairwq_fifo_append_locked(struct fairwq_batch *batch, struct fairwq_work *w
 	fairwq_fifo_update_locked(batch);
 }
 
-/* Count a work as not queued any more. The parts of an item were not counted as queued. */
-static void count_out_locked(struct fairwq_batch *batch, const struct fairwq_work *work)
-{
-	if (likely(!fairwq_is_of_item(work)))
-		WRITE_ONCE(batch->nr_out, batch->nr_out + 1);
-}
-
 /* Take the head of the FIFO as @turn, charge its cost, and move @batch on in the tree. */
 void fairwq_fifo_take_locked(struct fairwq_batch *batch, struct fairwq_turn *turn)
 {
 	struct fairwq_work *work = fairwq_head_locked(batch);
 
 	list_del(&work->node);
-	count_out_locked(batch, work);
+	if (likely(!fairwq_is_of_item(work)))	/* parts were not counted as queued */
+		WRITE_ONCE(batch->nr_out, batch->nr_out + 1);
 	/* The next turn's list_del() writes to the item after the next. */
 	prefetchw(batch->fifo.next->next);
 	turn_fill_locked(batch, turn, work);
@@ -313,8 +301,7 @@ void fairwq_fifo_add_part_locked(const struct fairwq_turn *turn, struct fairwq_w
 
 	lockdep_assert_held(&batch->pool->lock);
 
-	work->flags = FAIRWQ_WORK_FORK | FAIRWQ_WORK_COUNTED |
-		      (turn->charge.color ? FAIRWQ_WORK_COLOR : 0);
+	work->flags = FAIRWQ_WORK_FORK | (turn->charge.color ? FAIRWQ_WORK_COLOR : 0);
 	batch->in_flight[turn->charge.color]++;
 	fairwq_fifo_put_back_locked(batch, work);
 }
@@ -324,10 +311,10 @@ void fairwq_fifo_park_locked(struct fairwq_batch *batch, struct fairwq_work *wor
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	batch->nr_parked += !was_parked(work);
+	batch->nr_parked += !(work->flags & FAIRWQ_WORK_PARKED);
 	if (batch_color_locked(batch, work))
 		work->flags |= FAIRWQ_WORK_COLOR;
-	work->flags |= FAIRWQ_WORK_COUNTED;
+	work->flags |= FAIRWQ_WORK_PARKED;
 	atomic_long_set(&work->data, fairwq_word(batch, FAIRWQ_STATE_PARKED));
 	batch_new_head_locked(batch);
 }
@@ -495,20 +482,32 @@ void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn)
 	turn->batch = NULL;
 }
 
+/* Take the work of a task, which no runner has begun, out of the FIFO. Its word is 0 then. */
+void fairwq_fifo_del_part_locked(struct fairwq_batch *batch, struct fairwq_work *work)
+{
+	lockdep_assert_held(&batch->pool->lock);
+
+	list_del(&work->node);
+	batch_new_head_locked(batch);
+	turn_over_locked(batch, !!(work->flags & FAIRWQ_WORK_COLOR));
+	atomic_long_set(&work->data, 0);
+}
+
 /*
- * A cancel or a join has taken @work, which was QUEUED or PARKED, out of its
- * list. The caller must then set its word, before it drops the lock.
+ * A cancel has taken @work, which was QUEUED or PARKED, out of its list. The
+ * caller must then set its word, before it drops the lock.
  */
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work)
 {
 	lockdep_assert_held(&batch->pool->lock);
 
-	count_out_locked(batch, work);
+	WRITE_ONCE(batch->nr_out, batch->nr_out + 1);
 	batch_new_head_locked(batch);
-	batch->nr_parked -= was_parked(work);
-	if (work->flags & FAIRWQ_WORK_COUNTED)
+	if (work->flags & FAIRWQ_WORK_PARKED) {
+		batch->nr_parked--;
 		turn_over_locked(batch, !!(work->flags & FAIRWQ_WORK_COLOR));
-	else
+	} else {
 		fairwq_fifo_reap_locked(batch);
+	}
 	work->flags &= FAIRWQ_WORK_OWN;
 }

@@ -41,6 +41,7 @@ void fairwq_fifo_put_back_locked(struct fairwq_batch *batch, struct fairwq_work 
 void fairwq_fifo_detach_locked(struct fairwq_turn *turn);
 void fairwq_fifo_settle_locked(struct fairwq_batch *batch, const struct fairwq_charge *charge);
 void fairwq_fifo_turn_end_locked(struct fairwq_turn *turn);
+void fairwq_fifo_del_part_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_fifo_removed_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 bool fairwq_fifo_is_idle_locked(const struct fairwq_batch *batch);
 void fairwq_fifo_reap_locked(struct fairwq_batch *batch);

@@ -159,17 +159,13 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  */
 static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
-	struct fairwq_batch *batch = runner->turn.batch;
-
 	/* With a max_active another item of the batch may begin. */
 	guard(fairwq_kick)(runner->pool);
 	if (!atomic_long_read(&task->work.data)) {
 		runner->pool->tally.counter[FAIRWQ_STOLEN]++;
 		return false;
 	}
-	list_del(&task->work.node);
-	fairwq_fifo_removed_locked(batch, &task->work);
-	atomic_long_set(&task->work.data, 0);
+	fairwq_fifo_del_part_locked(runner->turn.batch, &task->work);
 	return true;
 }
 

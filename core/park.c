@@ -33,20 +33,6 @@
 
 /* ---- parking ---------------------------------------------------------- */
 
-/* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
-struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work)
-{
-	struct fairwq_runner *other = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
-
-	/*
-	 * If that run has ended, its stores are seen. Pairs with the releases
-	 * in fairwq_start_item(), fairwq_end_current() and, in burst.pml,
-	 * fairwq_waitlist_end_item(). Models: tests/models/park.pml,
-	 * disable.pml.
-	 */
-	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
-}
-
 /* Check whether a work still runs, and on another runner than @id; 0 is none. */
 bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id)
 {

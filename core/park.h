@@ -15,7 +15,6 @@ static inline bool fairwq_park_ran_elsewhere(const struct fairwq_work *work, u32
 
 bool fairwq_park_locked(struct fairwq_runner *runner, struct fairwq_batch *batch);
 bool fairwq_park_runs_elsewhere(const struct fairwq_work *work, u32 id);
-struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work);
 void fairwq_unpark(struct fairwq_runner *runner);
 void fairwq_unpark_work_locked(struct fairwq_batch *batch, struct fairwq_work *work);
 void fairwq_unpark_batch_locked(struct fairwq_batch *batch);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Runners: how they are made, and which one executes the caller.
+ * Runners: how they are made, and which one executes the caller, or a work.
  *
  * seat.c says when one works. tune.c adds runners to a pool, and frees those
  * that are too many and idle for long.
@@ -49,7 +49,7 @@ void fairwq_runner_yield_locked(struct fairwq_batch *batch)
 			WRITE_ONCE(runner->yield, true);
 }
 
-/* ---- the runner that executes the caller ------------------------------ */
+/* ---- the runner that executes the caller, or a work ------------------- */
 
 /*
  * Return the work that the workqueue core executes here, and its @func; or
@@ -110,6 +110,20 @@ const struct fairwq_turn *fairwq_runner_own_turn(void)
 	struct fairwq_runner *runner = fairwq_runner_current();
 
 	return runner && runner->turn.batch ? &runner->turn : NULL;
+}
+
+/* Return the runner that executes @work, or NULL. Under rcu_read_lock(). */
+struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work)
+{
+	struct fairwq_runner *other = xa_load(&fairwq_runners, READ_ONCE(work->last_runner));
+
+	/*
+	 * If that run has ended, its stores are seen. Pairs with the releases
+	 * in fairwq_start_item(), fairwq_end_current() and, in burst.pml,
+	 * fairwq_waitlist_end_item(). Models: tests/models/park.pml,
+	 * disable.pml.
+	 */
+	return other && smp_load_acquire(&other->current_work) == work ? other : NULL;
 }
 
 /* ---- a call that is about to wait -------------------------------------- */

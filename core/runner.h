@@ -88,6 +88,7 @@ struct fairwq_runner *fairwq_runner_current(void);
 const struct fairwq_turn *fairwq_runner_own_turn(void);
 struct fairwq_runner *fairwq_runner_of_item(void);
 bool fairwq_runner_is_of(const struct fairwq_serializer *serializer);
+struct fairwq_runner *fairwq_executing_runner(const struct fairwq_work *work);
 void fairwq_check_reclaim(bool for_reclaim);
 void fairwq_wait_begin(struct lockdep_map *map, bool for_reclaim);
 struct fairwq_runner *fairwq_runner_alloc(struct fairwq_pool *pool, work_func_t run,

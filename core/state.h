@@ -56,8 +56,8 @@ enum fairwq_state {
  * under the lock of the serializer while it is LISTED.
  */
 #define FAIRWQ_WORK_BARRIER	BIT(0)	/* not a work: a barrier or a marker */
-#define FAIRWQ_WORK_COUNTED	BIT(1)	/* was parked, or is of an item: in flight */
-#define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a COUNTED work */
+#define FAIRWQ_WORK_PARKED	BIT(1)	/* was parked, and has not begun since: in nr_parked */
+#define FAIRWQ_WORK_COLOR	BIT(2)	/* color of a work that is PARKED or FORK: in flight */
 #define FAIRWQ_WORK_FORK	BIT(3)	/* of a promoted task */
 #define FAIRWQ_WORK_OWN		BIT(4)	/* in a struct fairwq_own_work; never cleared */
 #define FAIRWQ_WORK_HELD	BIT(5)	/* LISTED or moved, and in nr_held of its batch */

@@ -96,7 +96,7 @@ static struct fairwq_batch *batch_if_listed_locked(const struct fairwq_work *wor
 {
 	/*
 	 * Load the word, then work->serializer, so that it is not that of an
-	 * earlier queueing. Pairs with release_if_listed_locked(),
+	 * earlier queueing. Pairs with release_listed_locked(),
 	 * release_locked() and fairwq_start_item(). Model:
 	 * tests/models/enter.pml.
 	 */
@@ -166,41 +166,34 @@ static struct fairwq_batch *admit_locked(struct fairwq_serializer *serializer,
 }
 
 /*
- * Take @work out, if it waits in @serializer, and set its word to @word. Unless
- * @dropping is NULL, it becomes the batch of the work, which is not reaped
- * until fairwq_waitlist_drop() lets it go. Return: whether it waited there.
+ * Take out @work, which waits in @serializer for @batch, and set its word to
+ * @word. With @dropping the batch is not reaped until fairwq_waitlist_drop()
+ * lets it go.
  */
-static bool release_if_listed_locked(struct fairwq_serializer *serializer,
-				     struct fairwq_work *work, long word,
-				     struct fairwq_batch **dropping)
+static void release_listed_locked(struct fairwq_serializer *serializer,
+				  struct fairwq_batch *batch, struct fairwq_work *work,
+				  long word, bool dropping)
 {
-	struct fairwq_batch *batch = batch_if_listed_locked(work, serializer);
+	bool held;
 
 	lockdep_assert_held(fairwq_serializer_lock(serializer));
 
-	if (!batch)
-		return false;
-	scoped_guard(raw_spinlock, &batch->pool->lock) {
-		/* Before another call can queue the work, and be waited for. */
-		fairwq_waiters_drop_locked(batch->pool, work);
-		if (dropping) {
-			batch->nr_dropping++;
-			*dropping = batch;
-		}
-	}
-	if (remove_locked(serializer, work)) {
+	held = remove_locked(serializer, work);
+	guard(raw_spinlock)(&batch->pool->lock);
+	/* Before another call can queue the work, and be waited for. */
+	fairwq_waiters_drop_locked(batch->pool, work);
+	batch->nr_dropping += dropping;
+	if (held) {
 		guard(raw_spinlock)(&batch->inbox.lock);
 		fairwq_inbox_forget_locked(batch);
 	}
 	WRITE_ONCE(work->serializer, NULL);
 	/*
 	 * Pairs with the cmpxchg() of the next queue call, and with
-	 * batch_if_listed_locked(). The batch stays until then, as interrupts
-	 * are off. Model: tests/models/enter.pml.
+	 * batch_if_listed_locked(). Model: tests/models/enter.pml.
 	 */
 	atomic_long_set_release(&work->data, word);
-	fairwq_reap(batch);
-	return true;
+	fairwq_fifo_reap_locked(batch);
 }
 
 /*
@@ -486,11 +479,14 @@ static struct fairwq_work *waitlist_take(struct fairwq_serializer *serializer,
 	struct fairwq_work *work, *taken = NULL;
 
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	list_for_each_entry(work, &serializer->waiting, node)
-		if (release_if_listed_locked(serializer, work, 0, dropping)) {
+	list_for_each_entry(work, &serializer->waiting, node) {
+		*dropping = batch_if_listed_locked(work, serializer);
+		if (*dropping) {
+			release_listed_locked(serializer, *dropping, work, 0, true);
 			taken = work;
 			break;
 		}
+	}
 	if (!serializer->in_flight)
 		next_locked(serializer, NULL, NULL);
 	return taken;
@@ -546,11 +542,13 @@ int fairwq_waitlist_find(struct fairwq_work *work, long word, struct fairwq_wait
 		return FAIRWQ_AGAIN;
 	fairwq_test_point(FAIRWQ_POINT_TAKE_OUT, NULL);
 	guard(raw_spinlock_irqsave)(fairwq_serializer_lock(serializer));
-	if (!waiter)
-		return release_if_listed_locked(serializer, work, word, NULL) ? 1 : FAIRWQ_AGAIN;
 	batch = batch_if_listed_locked(work, serializer);
 	if (!batch)
 		return FAIRWQ_AGAIN;
+	if (!waiter) {
+		release_listed_locked(serializer, batch, work, word, false);
+		return 1;
+	}
 	if (serializer->max == 1 && fairwq_runner_is_of(serializer))
 		return -EDEADLK;
 	guard(raw_spinlock)(&batch->pool->lock);

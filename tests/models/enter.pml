@@ -2,7 +2,7 @@
 /*
  * The way of a work into a serializer, and out of it. core/waitlist.c:
  * fairwq_waitlist_enter(), fairwq_waitlist_find(), batch_if_listed_locked(),
- * release_if_listed_locked(), admit_locked() and move_locked(); core/inbox.c;
+ * release_listed_locked(), admit_locked() and move_locked(); core/inbox.c;
  * fairwq_fifo_append_locked(); work.c: find_queued() and release_locked().
  *
  * A queue call claims the work and puts it into the list under the lock of the
@@ -175,7 +175,7 @@ inline take_listed(cpu)
 #else
 	:: state(d) == LISTED && p == k ->
 #endif
-		/* release_if_listed_locked() */
+		/* release_listed_locked() */
 		d_step {
 			assert(listed[k - 1] && batch(d) == bound);
 			listed[k - 1] = false;

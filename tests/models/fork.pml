@@ -110,7 +110,7 @@ inline take_back(t)
 #endif
 		if
 		:: back ->
-			/* fairwq_fifo_removed_locked() */
+			/* fairwq_fifo_del_part_locked() */
 			pending[t] = false;
 			assert(in_flight);
 			in_flight--

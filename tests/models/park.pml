@@ -57,7 +57,7 @@
 bool fifo[3];			/* the work is in batch->fifo of that pool */
 byte in_flight[3];		/* batch->in_flight */
 /* Under the lock of the pool in which the work is queued. */
-bool taken;			/* FAIRWQ_WORK_COUNTED in work->flags */
+bool taken;			/* FAIRWQ_WORK_PARKED in work->flags */
 byte home = 1;			/* that pool */
 bool parked[3];			/* on runner->parked; also under park_lock */
 
