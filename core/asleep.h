@@ -32,6 +32,11 @@ static inline void fairwq_asleep_look_locked(struct fairwq_runner *runner)
 {
 }
 
+/* The item has lost its seat. */
+static inline void fairwq_asleep_lost(struct fairwq_runner *runner)
+{
+}
+
 /* The item, which has no seat, has a CPU again: count the time without both. */
 static inline void fairwq_asleep_away(struct fairwq_runner *runner)
 {
@@ -83,11 +88,17 @@ static inline void fairwq_asleep_begin_locked(struct fairwq_runner *runner)
 
 void fairwq_asleep_look_locked(struct fairwq_runner *runner);
 
+/* The item has lost its seat. */
+static inline void fairwq_asleep_lost(struct fairwq_runner *runner)
+{
+	runner->asleep.lost_at = fairwq_clock();
+}
+
 /* Count the time without a seat, but for what the item has used since a tick took it. */
 static inline void fairwq_asleep_away(struct fairwq_runner *runner)
 {
 	u64 lost_ns = runner->asleep.lost_ns;
-	s64 away = fairwq_clock() - runner->lost_at;
+	s64 away = fairwq_clock() - runner->asleep.lost_at;
 
 	if (lost_ns)
 		away -= fairwq_asleep_active_ns(runner->task) - lost_ns;

@@ -77,6 +77,7 @@ struct fairwq_asleep {
 	/* P: what a tick saw last: its turn, sleeps of its task, and its active_ns() */
 	u64 turn, ns;
 	unsigned long switches;
+	u64 lost_at;			/* P: clock, ns: it lost its seat last */
 	/* P: active_ns() when a tick took its seat, or a task began without one; or 0 */
 	u64 lost_ns;
 #endif

@@ -300,7 +300,7 @@ void fairwq_seat_lose_locked(struct fairwq_runner *runner)
 	if (!runner->seated)
 		return;
 	set_naps_locked(runner, 0);
-	runner->lost_at = fairwq_clock();
+	fairwq_asleep_lost(runner);
 	runner->pool->crew.nr_asleep++;
 	set_seated_locked(runner, false);
 }
@@ -331,7 +331,6 @@ void fairwq_seat_slept_locked(struct fairwq_runner *runner)
 
 	fairwq_seat_regain_locked(runner);
 	set_naps_locked(runner, 0);
-	runner->lost_at = 0;
 	if (turn->charge.took)
 		turn->charge.took = max_t(s64, turn->charge.took - runner->away, 1);
 	runner->away = 0;

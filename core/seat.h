@@ -40,7 +40,7 @@ static inline void fairwq_seat_return_locked(struct fairwq_runner *runner)
 {
 	lockdep_assert_held(&runner->pool->lock);
 
-	if (unlikely(runner->lost_at))
+	if (unlikely(!runner->seated || runner->naps || runner->away))
 		fairwq_seat_slept_locked(runner);
 }
 

@@ -108,7 +108,6 @@ struct fairwq_runner {
 	u8 naps;			/* P: looks of the timer until it counts as computing */
 	struct task_struct *task;	/* P, R reads: worker that executes it, unless idle */
 	struct fairwq_asleep asleep;	/* see asleep.c */
-	u64 lost_at;			/* P: clock, ns: it lost its seat in this turn; or 0 */
 	u64 away;			/* R, or P without notifiers: ns that it does not pay */
 	unsigned long started;		/* R sets: jiffies: the item began, or it went idle */
 	unsigned long reported;		/* P: @started of an item that was reported as hung */
