@@ -432,7 +432,7 @@ void fairwq_batch_wait(struct fairwq_batch *batch)
 	init_completion(&barrier.done);
 	guard(mutex)(&batch->flush_mutex);
 	fairwq_test_point(FAIRWQ_POINT_BATCH_WAIT, batch);
-	scoped_guard(fairwq_kick, batch->pool) {
+	scoped_guard(raw_spinlock_irq, &batch->pool->lock) {
 		/* The pool of a reaped batch may be without runners by now. */
 		if (batch->reaped)
 			return;

@@ -137,7 +137,7 @@ int fairwq_pool_set_policy(struct fairwq_pool *pool, unsigned int policy)
 
 	if (fairwq_policies[policy].needs_cost && !pool->cost)
 		return -EINVAL;
-	guard(fairwq_kick)(pool);
+	guard(raw_spinlock_irqsave)(&pool->lock);
 	if (policy == pool->policy)
 		return 0;
 	WRITE_ONCE(pool->policy, policy);

@@ -108,7 +108,7 @@ static int find_queued(struct fairwq_batch *batch, struct fairwq_work *work, lon
 	struct fairwq_serializer *serializer;
 	enum fairwq_state state;
 
-	scoped_guard(fairwq_kick, batch->pool) {
+	scoped_guard(raw_spinlock_irqsave, &batch->pool->lock) {
 		state = look_locked(batch, work);
 		if (state != FAIRWQ_STATE_QUEUED && state != FAIRWQ_STATE_PARKED)
 			return FAIRWQ_AGAIN;
@@ -415,7 +415,7 @@ unsigned long fairwq_batch_cancel(struct fairwq_batch *batch,
 			own->ret = -ECANCELED;
 			complete(&own->done);	/* @own may be gone from here on */
 		}
-		fairwq_kick_unlock(pool, flags);
+		raw_spin_unlock_irqrestore(&pool->lock, flags);
 		if (serializer)
 			fairwq_waitlist_complete(serializer);
 		nr += !own;

@@ -159,8 +159,8 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  */
 static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
-	/* With a max_active another item of the batch may begin. */
-	guard(fairwq_kick)(runner->pool);
+	/* With a max_active an item may begin instead. The runner that was kicked for @task takes it. */
+	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	if (!atomic_long_read(&task->work.data)) {
 		runner->pool->tally.counter[FAIRWQ_STOLEN]++;
 		return false;
