@@ -193,7 +193,10 @@ inline runner_next(me)
 #ifdef KICK_NOT_CHAINED
 	spin_unlock()
 #else
-	kick_unlock()
+	if
+	:: taking != NONE -> kick_unlock()
+	:: else -> soon = false; spin_unlock()	/* goes idle */
+	fi
 #endif
 }
 

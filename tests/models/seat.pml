@@ -150,7 +150,10 @@ inline runner_next(me, r)
 		fi;
 		assert(!what || nr_active - nr_napping <= max_active);
 		late = late && !what;
-		kick(r);
+		if
+		:: what -> kick(r)
+		:: else		/* a runner that goes idle */
+		fi;
 		unlock()
 	}
 }
