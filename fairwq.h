@@ -568,15 +568,15 @@ enum fairwq_policy {
  *	has no CONFIG_PREEMPT_NOTIFIERS, which comes with KVM
  * @max_in_flight: the most functions of items and stolen tasks that have begun
  *	and not returned, asleep or not, 1 to FAIRWQ_MAX_ACTIVE; 0 for the
- *	largest. A value below max_active is raised to it, so with 1, items that
- *	sleep count as others do. At this number nothing begins; that is
- *	reported after hung_ms
+ *	largest. max_active, also one set later, counts if it is more. So with
+ *	1, items that sleep count as others do. At this number nothing begins;
+ *	that is reported after hung_ms
  * @policy: which batch gets the next turn
  * @slice_us: what a turn is charged under FAIRWQ_FAIR_TIME while the batch has
  *	no measured one, in microseconds, 1 to FAIRWQ_MAX_SLICE_US; 0 for 50
  * @max_async: the most turns that may be in flight without a runner, see
- *	fairwq_async_begin(); 0 for no limit. Items that run or sleep count, too,
- *	because they may become such turns
+ *	fairwq_async_begin(); 0 for no limit. Items and stolen tasks that run or
+ *	sleep count, too, because items may become such turns
  * @cost: for FAIRWQ_FAIR_COST: returns the cost of an item, in a unit of the
  *	driver's own such as bytes; 0 counts as 1. Called when a turn begins,
  *	and before that for the first item of a batch without a turn, under a
