@@ -267,6 +267,50 @@ static void kicks_are_chained(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, chain.late);
 }
 
+/* Two items: the first one queues the second, and computes until that has begun. */
+static struct {
+	struct fairwq_work first, second;
+	struct fairwq_batch *batch;	/* of the second */
+	bool begun, met;
+} pair;
+
+static void pair_second_fn(struct fairwq_work *work)
+{
+	WRITE_ONCE(pair.begun, true);
+}
+
+static void pair_first_fn(struct fairwq_work *work)
+{
+	mock_may_refuse(fairwq_queue(pair.batch, &pair.second));
+	WRITE_ONCE(pair.met, compute_within(READ_ONCE(pair.begun)));
+}
+
+/*
+ * While a quick item runs, no other runner is kicked. If the item computes for
+ * long for once, the timer finds that. From there on it holds no kick back.
+ */
+static void long_item_among_quick_ones_holds_back_no_kick(struct kunit *test)
+{
+	struct mock_gate *gate = mock_gate_new(test);
+	struct fairwq_batch *a = mock_begin(test, 3);
+
+	mock_open(test);
+	memset(&pair, 0, sizeof(pair));
+	fairwq_work_init(&pair.first, pair_first_fn);
+	fairwq_work_init(&pair.second, pair_second_fn);
+	pair.batch = mock_batch(test, "b");
+	mock_set_guess(a, 100);
+	gate->computes = true;
+	mock_gate_enter(test, a, gate);
+	mock_until(test, !READ_ONCE(a->pool->crew.nr_quick));
+	mock_no_ticks(a->pool);
+	KUNIT_ASSERT_EQ(test, 1, fairwq_queue(mock_batch(test, "c"), &pair.first));
+	fairwq_work_flush(&pair.first);
+	KUNIT_EXPECT_TRUE(test, pair.met);
+	complete_all(&gate->open);
+	fairwq_batch_flush(a);
+}
+
 /* ---- wake-ups --------------------------------------------------------- */
 
 static struct fairwq_batch *refilled;	/* by queue_again() */
@@ -728,6 +772,7 @@ static struct kunit_case runner_cases[] = {
 	KUNIT_CASE(backlog_kicks_max_active_runners),
 	KUNIT_CASE(one_kick_serves_many),
 	KUNIT_CASE(kicks_are_chained),
+	KUNIT_CASE(long_item_among_quick_ones_holds_back_no_kick),
 	KUNIT_CASE(what_may_begin_wakes_a_runner),
 	KUNIT_CASE(no_wake_up_is_lost_in_ping_pong),
 	KUNIT_CASE(leaked_preempt_count_is_repaired),
