@@ -159,7 +159,7 @@ EXPORT_SYMBOL_GPL(__fairwq_fork_hungry);
  */
 static bool take_back(struct fairwq_runner *runner, struct fairwq_task *task)
 {
-	/* With a max_active an item may begin instead. The runner that was kicked for @task takes it. */
+	/* If an item may begin instead, the runner that was kicked for @task takes it. */
 	guard(raw_spinlock_irqsave)(&runner->pool->lock);
 	if (!atomic_long_read(&task->work.data)) {
 		runner->pool->tally.counter[FAIRWQ_STOLEN]++;
