@@ -238,7 +238,7 @@ void fairwq_run(struct work_struct *work)
 		if (likely(runner->turn.batch))
 			fairwq_fifo_turn_end_locked(&runner->turn);
 	}
-	/* One whose time is up has its seat, and is queued again. None is needed else. */
+	/* One whose time is up has its seat, and is queued again. Otherwise none is needed. */
 	kick = runner->seated ? runner : NULL;
 	fairwq_asleep_end_locked(runner, NULL);
 	raw_spin_unlock_irq(&pool->lock);
