@@ -83,15 +83,13 @@ static void goes_on(struct preempt_notifier *notifier, int cpu)
 						    asleep.notifier);
 	struct fairwq_runner *before = runner->asleep.before;
 
-	if (runner->nr_blocks)
-		fairwq_asleep_away(runner);
+	fairwq_asleep_away(runner);
 	if (!READ_ONCE(runner->asleep.sleeps))
 		return;
 	runner->asleep.before = NULL;
 	guard(fairwq_kick)(runner->pool);
 	WRITE_ONCE(runner->asleep.sleeps, false);
 	fairwq_seat_regain_locked(runner);
-	runner->asleep.out_at = 0;	/* it may have kept its seat */
 	/* As in lose_fn(). */
 	if (before && READ_ONCE(before->asleep.sleeps))
 		fairwq_seat_lose_locked(before);

@@ -37,7 +37,7 @@ static inline void fairwq_asleep_lost(struct fairwq_runner *runner)
 {
 }
 
-/* The item, which has no seat, has a CPU again: count the time without both. */
+/* The item has a CPU again: count the time since it went to sleep. */
 static inline void fairwq_asleep_away(struct fairwq_runner *runner)
 {
 	if (!runner->asleep.out_at)
