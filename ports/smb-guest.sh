@@ -24,7 +24,8 @@ try() {
 
 prepare() {
 	mkdir -p /share /mnt /run /tmp
-	mount -t tmpfs -o size=512m share /share && mount -t tmpfs run /run &&
+	mount -t debugfs debug /sys/kernel/debug &&
+		mount -t tmpfs -o size=512m share /share && mount -t tmpfs run /run &&
 		mount -t tmpfs tmp /tmp || return
 	for name in $mounts; do mkdir -p "/mnt/$name"; done
 	for side in original port; do
@@ -32,6 +33,9 @@ prepare() {
 	done
 	chmod -R a+rwX /share
 	ksmbd.adduser -a root -p fair >/dev/kmsg 2>&1 || return
+	if [ -z "$shared" ]; then
+		echo 2 >/sys/devices/virtual/workqueue/cpumask && taskset -p 1 $$ >/dev/kmsg || return
+	fi
 	ip link set lo up && insmod /modules/fairwq.ko
 }
 
@@ -44,6 +48,22 @@ start() {
 		options=ip=127.0.0.1,username=root,password=fair,vers=3.1.1,nosharesock,cache=none
 		case $name in sealed-*) options=$options,seal ;; esac
 		mount -t cifs -o $options //127.0.0.1/share "/mnt/$name" || return
+	done
+}
+
+# Leave the first CPU to the clients, which are other machines elsewhere, and the second
+# one to the server.
+part() {
+	[ -z "$shared" ] || return 0
+	for task in /proc/[0-9]*; do
+		case $(cat "$task/comm" 2>/dev/null) in
+		cifsd) taskset -p 1 "${task#/proc/}" ;;
+		ksmbd*) taskset -p 2 "${task#/proc/}" ;;
+		esac >/dev/kmsg
+	done
+	# A seat for each CPU of the server, as by default where it has them all.
+	for seats in /sys/kernel/debug/fairwq/*/max_active; do
+		[ ! -e "$seats" ] || echo 1 >"$seats" || return
 	done
 }
 
@@ -72,7 +92,7 @@ ask_for() {
 
 # $1: original or port; $2: round
 turn() {
-	start "$1" || return
+	start "$1" && part || return
 	[ "$2" != 1 ] || fill "$1" || return
 	for mode in $modes; do ask_for "$1" "$2" "$mode" || return; done
 	if [ "$2" = "$rounds" ]; then

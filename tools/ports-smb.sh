@@ -10,6 +10,8 @@
 # PORTS_MODES    what the 64 flooders do: copy, read, write, sealed-copy and so on (copy
 #                sealed-write read). copy: they have the server copy; sealed: all
 #                connections are encrypted
+# PORTS_SHARED   1: clients and server share both CPUs. Else they have one each, as clients
+#                are other machines elsewhere
 #
 # PORTS_ROUNDS, PORTS_SECONDS, exit: see ports-lib.sh.
 
@@ -52,7 +54,7 @@ fill_root() {
 	echo 'root:x:0:0:root:/:/bin/sh' >"$dir/root/etc/passwd"
 	printf '%s\n' '[global]' 'smb2 leases = no' '[share]' 'path = /share' 'read only = no' \
 		'oplocks = no' 'store dos attributes = no' >"$dir/root/etc/ksmbd/ksmbd.conf"
-	add_client crypt_client smb-guest.sh 64 "modes='$modes'"
+	add_client crypt_client smb-guest.sh 64 "modes='$modes'" "shared=${PORTS_SHARED:-}"
 }
 
 main() {
