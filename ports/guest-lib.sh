@@ -9,7 +9,7 @@ export PATH=/bin:/usr/sbin:/sbin
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
 mount -t devtmpfs dev /dev 2>/dev/null
-rounds=0 seconds=0 disk_mib=0 modes= shared=
+rounds=0 seconds=0 disk_mib=0 modes="" shared=
 . /ports.args
 
 # figure WORD...: a line of figures, which is shown, too.
