@@ -224,6 +224,7 @@ void fairwq_run(struct work_struct *work)
 	fairwq_call_begin(&state);
 	raw_spin_lock_irq(&pool->lock);
 	fairwq_asleep_begin_locked(runner);
+	runner->cpu = raw_smp_processor_id();
 	runner->turn.quick = false;
 	while (runner_next_locked(runner, until)) {
 		kick = fairwq_kick_locked(pool);

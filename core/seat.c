@@ -139,9 +139,29 @@ static void set_seated_locked(struct fairwq_runner *runner, bool seated)
 }
 
 /*
- * Give a seat to the runner that went idle last, whatever waits in the tree. If
- * none is idle, one is made, which begins by itself. If there is no memory, the
- * next tick tries again.
+ * Find the idle runner that ran last on this CPU, else the one that ran last.
+ * The workqueue core may still be at the end of its last run, and then runs it
+ * where that was.
+ *
+ * Return: the runner, or NULL if none is idle.
+ */
+static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
+{
+	struct fairwq_runner *runner;
+	int cpu = raw_smp_processor_id();
+
+	lockdep_assert_held(&pool->lock);
+
+	list_for_each_entry(runner, &pool->crew.idle, idle_node)
+		if (runner->cpu == cpu)
+			return runner;
+	return list_first_entry_or_null(&pool->crew.idle, struct fairwq_runner, idle_node);
+}
+
+/*
+ * Give a seat to an idle runner, whatever waits in the tree. If no runner is
+ * idle, one is made, which begins by itself. If there is no memory, the next
+ * tick tries again.
  *
  * Return: the runner, for fairwq_kick_send(); or NULL.
  */
@@ -154,7 +174,7 @@ struct fairwq_runner *fairwq_seat_take_locked(struct fairwq_pool *pool)
 	if (pool->crew.nr_active >= pool->crew.seats && !fairwq_seat_may_exceed_locked(pool, 0))
 		return NULL;
 	timer_reduce(&pool->watch.tick, jiffies);
-	runner = list_first_entry_or_null(&pool->crew.idle, struct fairwq_runner, idle_node);
+	runner = idle_runner_locked(pool);
 	if (!runner) {
 		queue_work(pool->wq, &pool->crew.grow);
 		return NULL;

@@ -115,6 +115,7 @@ struct fairwq_runner {
 	struct fairwq_work *current_work;
 	/* P to set, R reads: a burst must end: a call waits for it, or holds the others */
 	bool yield;
+	int cpu;			/* P: CPU that it ran on last */
 	struct fairwq_forker forker;	/* R, but for what its comments say */
 	/* R; read by its tasks: that of the item, while the function runs, or NULL */
 	const struct fairwq_sequencer *sequencer;
