@@ -138,10 +138,13 @@ static void set_seated_locked(struct fairwq_runner *runner, bool seated)
 	fairwq_seat_update_locked(pool);
 }
 
+/* Of the idle runners, which may be hundreds, so many are looked at. */
+#define IDLE_LOOKS	8
+
 /*
- * Find the idle runner that ran last on this CPU, else the one that ran last.
- * The workqueue core may still be at the end of its last run, and then runs it
- * where that was.
+ * Find the idle runner that ran last on this CPU, if it is among the last that
+ * ran; else the one that ran last. The workqueue core may still be at the end
+ * of its last run, and then runs it where that was.
  *
  * Return: the runner, or NULL if none is idle.
  */
@@ -149,12 +152,16 @@ static struct fairwq_runner *idle_runner_locked(struct fairwq_pool *pool)
 {
 	struct fairwq_runner *runner;
 	int cpu = raw_smp_processor_id();
+	unsigned int looks = 0;
 
 	lockdep_assert_held(&pool->lock);
 
-	list_for_each_entry(runner, &pool->crew.idle, idle_node)
+	list_for_each_entry(runner, &pool->crew.idle, idle_node) {
 		if (runner->cpu == cpu)
 			return runner;
+		if (++looks == IDLE_LOOKS)
+			break;
+	}
 	return list_first_entry_or_null(&pool->crew.idle, struct fairwq_runner, idle_node);
 }
 
