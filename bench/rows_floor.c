@@ -202,13 +202,22 @@ static void floor_woken(void *info)
 {
 }
 
-/* Ask the other CPU, which has slept for a while, to call a function, and wait for it. */
+/*
+ * Ask the other CPU, which has slept for a while or is busy with the second
+ * thread, to call a function, and wait for it.
+ */
 static void floor_wake_thread(void *arg, unsigned int index)
 {
 	struct bench_floor *floor = arg;
 	u64 ns[WAKE_TIMES], begin;
 	unsigned int i, other;
 
+	bench_barrier();
+	if (index) {
+		while (!atomic_read(&floor_word))
+			ktime_get_ns();
+		return;
+	}
 	for (i = 0; i < WAKE_TIMES; i++) {
 		bench_spin(WAKE_AFTER_NS);
 		other = cpumask_any_but(cpu_online_mask, get_cpu());
@@ -219,18 +228,20 @@ static void floor_wake_thread(void *arg, unsigned int index)
 	}
 	sort(ns, WAKE_TIMES, sizeof(*ns), compare_ns, NULL);
 	floor->ns = ns[WAKE_TIMES / 2];
+	atomic_set(&floor_word, 1);
 }
 
-static int floor_wake(const struct bench_row *row)
+static int floor_wake(const struct bench_row *row, const char *name, unsigned int threads)
 {
 	struct bench_floor floor = {};
 	int err;
 
 	if (num_online_cpus() < 2)
 		return 0;
-	err = bench_threads(1, floor_wake_thread, &floor);
+	atomic_set(&floor_word, 0);
+	err = bench_threads(threads, floor_wake_thread, &floor);
 	if (!err)
-		bench_say_ns(row, "wake_cpu", floor.ns, 1);
+		bench_say_ns(row, name, floor.ns, 1);
 	return err;
 }
 
@@ -247,5 +258,6 @@ int bench_floor(const struct bench_row *row, const struct bench_side *side)
 			return err;
 		bench_say_ns(row, floor_pieces[i].name, floor.ns, FLOOR_TIMES);
 	}
-	return floor_step(row) ?: floor_line(row) ?: floor_wake(row);
+	return floor_step(row) ?: floor_line(row) ?:
+	       floor_wake(row, "wake_cpu", 1) ?: floor_wake(row, "interrupt_cpu", 2);
 }
