@@ -203,8 +203,8 @@ static void floor_woken(void *info)
 }
 
 /*
- * Ask the other CPU, which has slept for a while or is busy with the second
- * thread, to call a function, and wait for it.
+ * Ask the other CPU to call a function, and wait for it. That CPU has slept for
+ * a while; or it runs the second thread, which reads the clock as items do.
  */
 static void floor_wake_thread(void *arg, unsigned int index)
 {

@@ -47,7 +47,7 @@ from verdict import BAD, read
 # What each row asks; what ends in a number is found without it.
 ROWS = {
     'size': 'bytes, and what kmalloc() makes of them',
-    'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other; clock_step: the least time that the clock shows; wake_cpu: a call on a CPU that sleeps; interrupt_cpu: on one that computes',
+    'floor': 'ns for the pieces, each with an indirect call; line_moves: from one CPU to the other; clock_step: the least time that the clock shows; wake_cpu: a call on a CPU that sleeps; interrupt_cpu: on one that reads the clock',
     'push': 'ns per queue call into a busy batch, its only runner held',
     'empty_1': 'ns per empty item, first call to last run; 1 producer, 1 batch',
     'empty_16': 'the same, 16 batches in rotation',

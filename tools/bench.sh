@@ -27,6 +27,7 @@
 # BENCH_CPUS    virtual CPUs, 1 to 8 (2). With more of them than free real CPUs the
 #               run measures the host's scheduler: the holder of a contended lock
 #               loses its CPU, and the others spin
+# FAIRWQ_APPEND more for the kernel's command line
 # BENCH_LIMIT   seconds for the whole run, in which no CPU is taken from it (600)
 #
 # Exit: 0 measured, 2 the build failed, 3 the guest crashed, warned or did not
@@ -163,7 +164,7 @@ main() {
 [[ $idle =~ ^(poll|sleep)$ ]] || die "BENCH_IDLE is poll or sleep, not $idle"
 [ "$idle" = sleep ] || append=nohlt
 [ "$kernel" = uml ] || append="${append:-} nopvspin"	# fair locks, as on hardware
-export FAIRWQ_APPEND=${append:-}
+export FAIRWQ_APPEND="${append:-} ${FAIRWQ_APPEND:-}"
 [[ $built == linked && $kernel != uml || $built == modules ]] ||
 	die "BENCH_BUILT is linked or modules, and modules for BENCH_KERNEL=uml"
 [[ $sides =~ ^[a-z0-9_,]*$ ]] || die "BENCH_SIDES is a list of names, not $sides"
